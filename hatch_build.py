@@ -1,13 +1,32 @@
-"""Build hook: writes the script that draws charts and puts the tables into the wheel."""
+"""Build hooks: the addresses of the project, the script that draws charts, and the tables in the wheel."""
 
 import hashlib
 import importlib.util
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+
+class AddressHook(MetadataHookInterface):
+    """Writes the addresses of the project; the release workflow says where its repository is."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Derive all addresses from ``FACTORYKIT_REPOSITORY``; a package built without it has none."""
+        if repository := os.environ.get("FACTORYKIT_REPOSITORY", "").rstrip("/"):
+            owner, name = repository.split("/")[-2:]
+            metadata["urls"] = {
+                "Documentation": f"https://{owner}.github.io/{name}/latest/",
+                "Source": repository,
+                "Issues": f"{repository}/issues",
+                "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+            }
 
 
 class ScriptHook(BuildHookInterface):
@@ -47,7 +66,7 @@ class ScriptHook(BuildHookInterface):
             hashes.write_text("\n".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in notebooks), "utf-8")
             build_data["force_include"][str(hashes)] = "factorykit/widgets/static/notebooks.sha256"
             for file in notebooks:
-                build_data["force_include"][str(self._without_outputs(file))] = f"factorykit/data/notebooks/{file.name}"
+                build_data["force_include"][str(self._without_outputs(file))] = f"factorykit/notebooks/{file.name}"
 
     def _without_outputs(self, file: Path) -> Path:
         """Write a notebook without its outputs, which are nine tenths of it, and return the path."""

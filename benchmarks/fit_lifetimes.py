@@ -1,4 +1,4 @@
-"""Fit laws of lifetimes to published records again and write them to data/sources/lifetime_fits.csv and _curves.csv.
+"""Fit lifetimes to published records again and write them to data/sources/lifetime_fits.csv and _curves.csv.
 
     python -m benchmarks.fit_lifetimes STEPFUN LANL TITAN
 
@@ -67,7 +67,8 @@ def _sample(name: str, record: str, kind: str, rows: pl.DataFrame, time: str, ob
 def fits(sample: Sample) -> pl.DataFrame:
     """Return the rows of the table of fits for one sample."""
     found = fk.lifetimes.fit(sample.durations_s, sample.observed)
-    return _sourced(sample, "lifetime_fit", pl.col("law"), found.with_columns(left_out=pl.lit(float(sample.left_out))))
+    found = found.with_columns(left_out=pl.lit(float(sample.left_out)))
+    return _sourced(sample, "lifetime_fit", pl.col("distribution"), found)
 
 
 def curve(sample: Sample) -> pl.DataFrame:

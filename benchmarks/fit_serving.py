@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from scipy.optimize import least_squares, minimize
 
-from factorykit.core.vocabulary import quantity
+import factorykit as fk
 from factorykit.engine import run
-from factorykit.formulas import serving
+from factorykit.formulas.serving import calibration
 from factorykit.model.serving import predict
 from factorykit.model.serving.residual import (
     CALIBRATED,
@@ -35,7 +35,7 @@ from factorykit.model.serving.validate import sweep
 
 PATH: Final = Path(__file__).parents[1] / "data" / "sources" / "serving_constants.csv"
 PHYSICAL: Final = ("EXPERT_RATE_SHARE", "EXPERT_LAYER_S", "STEP_TOKEN_S", "DRAFT_S", "SCALE_OUT_MESSAGE_S")
-"""Constants of `formulas.serving`."""
+"""Constants of `formulas.serving.calibration`."""
 DEFAULTS: Final = ("draft_acceptance", "serving_layer_s", "serving_step_s", "serving_message_s")
 QUEUE: Final = ("queued_share", "serving_request_s")
 LEAST_NOISE: Final = 0.15
@@ -211,22 +211,22 @@ def physical() -> dict[str, float]:
     """Return the constants of the formulas, of defaults and of engines that fit both latencies best.
 
     Robust least squares of logarithms, half the weight on the first token; rows of a model, chip and engine that has
-    many count less. They are rounded by hand into `formulas.serving`, `quantities.csv` and `serving_constants.csv`.
+    many count less. They are rounded by hand into `formulas.serving.calibration`, `quantities.csv` and
+    `serving_constants.csv`.
     """
     rows, found, ttft, tpot = predict.measured()
     engines = np.array([row["engine"] for row in rows.words])
     groups = [" ".join(row[word] for word in CALIBRATED) for row in rows.words]
     _, at, counts = np.unique(groups, return_inverse=True, return_counts=True)
     weight = counts[at] ** -0.25
-    first = {name: getattr(serving, name) for name in PHYSICAL} | {
-        name: float(quantity(name).default or 0.0) for name in DEFAULTS
-    }
+    defaults = dict(fk.quantities().select("name", "default").iter_rows())
+    first = {name: getattr(calibration, name) for name in PHYSICAL} | {name: defaults[name] for name in DEFAULTS}
     first |= {f"{name} {engine}": constants(engine)[name] for engine in predict.ENGINES for name in QUEUE}
 
     def residuals(point: np.ndarray) -> np.ndarray:
         values = dict(zip(first, np.exp(point).tolist(), strict=True))
         for name in PHYSICAL:
-            setattr(serving, name, values[name])
+            setattr(calibration, name, values[name])
         for cached in (run.column_groups, run._columns, run._parts):  # they hold the former constants
             getattr(cached, "cache_clear", lambda: None)()
         own = {name: np.array([values[f"{name} {engine}"] for engine in engines]) for name in QUEUE}

@@ -1,67 +1,196 @@
-"""Time to read logs, compared with polars on the same files: cells as text, and the same cells as the same types."""
+"""Time to read logs of 20 MB, compared with polars typing the same cells of the same files, and journals as a study."""
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Final
 
 import polars as pl
 
 import factorykit as fk
 from benchmarks import Row, pair
 
-LINES = 1_000_000
-HEADER = "JobID|User|State|Submit|Start|End|AllocNodes|AllocTRES|NodeList\n"
-MOMENTS = ("Submit", "Start", "End")
+BYTES: Final = 20_000_000
+NODES: Final = 64
+Make = Callable[[int], str]
+Typed = Callable[[Path], pl.LazyFrame]
 
 
 def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        jobs, steps = Path(folder, "sacct.txt"), Path(folder, "slurm-1.out")
-        jobs.write_text(HEADER + "".join(map(_job, range(LINES))))
-        steps.write_text("".join(map(_step, range(LINES))))
-        sacct, megatron = (lambda: fk.read_log(jobs)), (lambda: fk.read_log(steps))
-        what = "a million lines of sacct"
-        yield pair(what, sacct, "polars scans them as text", lambda: _scanned(jobs), runs=3)
-        yield pair(what, sacct, "polars types the same cells", lambda: _typed(jobs), at_most_ratio=5.0, runs=3)
-        what = "a million lines of Megatron"
-        yield pair(what, megatron, "polars extracts the same values", lambda: _taken(steps), at_most_ratio=5.0, runs=3)
+        for name in READERS:
+            yield _compared(name, Path(folder, f"{name}.log"))
+        journals = Path(folder, "journals")
+        journals.mkdir()
+        for number in range(100):
+            text = "".join(_journal(number, line) for line in range(10_000))
+            (journals / f"n{number}.log").write_text(text)
+        lines = _lines([*journals.iterdir()]).select(pl.len())
+        what, rival = "100 journals of 1 MB to a study", "polars counts their lines"
+        yield pair(what, lambda: _study(journals), rival, lambda: _collected(lines), runs=3)
 
 
-def _job(n: int) -> str:
-    day, minute = n % 28 + 1, n % 60
-    times = "|".join(f"2026-03-{day:02d}T{hour:02d}:{minute:02d}:00" for hour in (0, 1, 2))
-    return f"{n}|u{n % 50}|COMPLETED|{times}|2|cpu=192,gres/gpu=16,node=2|n[{n % 100:03d}-{n % 100 + 1:03d}]\n"
+def _compared(name: str, file: Path) -> Row:
+    header, make, typed = READERS[name]
+    file.write_text(header + "".join(map(make, range(BYTES // len(make(12_345))))))
+    ours, hand = (lambda: fk.read_log(file)), (lambda: _collected(typed(file)))
+    return pair(f"20 MB of {name}", ours, "polars types the same cells", hand, at_most_ratio=4.0, runs=3)
 
 
-def _step(n: int) -> str:
-    at = f"2026-03-{n // 86400 + 1:02d} {n // 3600 % 24:02d}:{n // 60 % 60:02d}:{n % 60:02d}.000000"
-    return f" [{at}] iteration {n:8d}/ 1000000 | consumed samples: 1 | elapsed time per iteration (ms): 990.1 |\n"
+def _collected(frame: pl.LazyFrame) -> pl.DataFrame:
+    return frame.collect(engine="streaming")
 
 
-def _table(file: Path) -> pl.LazyFrame:
-    return pl.scan_csv(file, separator="|", infer_schema=False, quote_char=None)
+def _study(logs: Path) -> None:
+    with tempfile.TemporaryDirectory() as out:
+        fk.read_log(logs, out=out)
 
 
-def _scanned(file: Path) -> pl.DataFrame:
-    return _table(file).collect(engine="streaming")
+def _journal(node: int, line: int) -> str:
+    event = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    text = event if line == 5_000 and node % 20 == 0 else "usb 1-1: new high-speed USB device number 4 using xhci_hcd"
+    return f"{_day(line * 8)}T{_time(line * 8)}+00:00 n{node} kernel: {text}\n"
 
 
-def _typed(file: Path) -> pl.DataFrame:
-    moments = (pl.col(name).str.to_datetime("%Y-%m-%dT%H:%M:%S").dt.replace_time_zone("UTC") for name in MOMENTS)
+def _day(second: int) -> str:
+    return f"2026-03-{second // 86_400 % 28 + 1:02d}"
+
+
+def _time(second: int) -> str:
+    return f"{second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+
+
+def _lines(file: Any) -> pl.LazyFrame:
+    options: dict[str, Any] = {"has_header": False, "quote_char": None, "infer_schema": False, "new_columns": ["line"]}
+    return pl.scan_csv(file, separator="\x1f", **options)
+
+
+def _taken(file: Path, moment: str, form: str, **patterns: str) -> pl.LazyFrame:
+    """Extract a time and numbers from lines."""
+    line = pl.col("line")
+    numbers = {name: line.str.extract(pattern).cast(pl.Float64) for name, pattern in patterns.items()}
+    return _lines(file).select(at=line.str.extract(moment).str.to_datetime(form), **numbers)
+
+
+def _table(file: Path, separator: str = ",") -> pl.LazyFrame:
+    return pl.scan_csv(file, separator=separator, infer_schema=False, quote_char=None if separator == "|" else '"')
+
+
+def _sacct(file: Path) -> pl.LazyFrame:
+    moments = (pl.col(name).str.to_datetime("%Y-%m-%dT%H:%M:%S") for name in ("Submit", "Start", "End"))
     gpus = pl.col("AllocTRES").str.extract(r"gres/gpu=(\d+)").cast(float)
     cells = ("JobID", "User", "State", "NodeList")
-    return _table(file).select(*cells, *moments, pl.col("AllocNodes").cast(float), gpus).collect(engine="streaming")
+    return _table(file, "|").select(*cells, *moments, pl.col("AllocNodes").cast(float), gpus)
 
 
-def _taken(file: Path) -> pl.DataFrame:
-    line = pl.col("line")
-    lines = pl.scan_csv(
-        file, has_header=False, separator="\x1f", quote_char=None, infer_schema=False, new_columns=["line"]
+def _smi(file: Path) -> pl.LazyFrame:
+    power, share = (pl.col(f" {name}").str.strip_chars() for name in ("power.draw [W]", "utilization.gpu [%]"))
+    return _table(file).select(
+        pl.col("timestamp").str.to_datetime("%Y/%m/%d %H:%M:%S%.f"),
+        pl.col(" index").str.strip_chars(),
+        power.str.strip_suffix(" W").cast(float),
+        share.str.strip_suffix(" %").cast(float) / 100.0,
     )
-    return lines.select(
-        at=line.str.extract(r"\[(.{19})").str.to_datetime("%Y-%m-%d %H:%M:%S"),
-        step=line.str.extract(r"iteration +(\d+)/").cast(float),
-        step_s=line.str.extract(r"\(ms\): *([\d.]+)").cast(float) / 1000.0,
-    ).collect(engine="streaming")
+
+
+def _dcgm(file: Path) -> pl.LazyFrame:
+    numbers = pl.col("DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_GPU_UTIL").cast(float)
+    return _table(file).select(pl.col("timestamp").str.to_datetime("%Y-%m-%d %H:%M:%S"), "Hostname", "gpu", numbers)
+
+
+def _records(file: Path, **kinds: Any) -> pl.LazyFrame:
+    return pl.scan_ndjson(file, schema=kinds)
+
+
+def _events(file: Path) -> pl.LazyFrame:
+    involved = pl.Struct({"kind": pl.String, "name": pl.String})
+    records = _records(file, involvedObject=involved, reason=pl.String, lastTimestamp=pl.String)
+    return records.unnest("involvedObject").with_columns(pl.col("lastTimestamp").str.to_datetime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _scrapes(file: Path) -> pl.LazyFrame:
+    line = pl.col("line")
+    labels = (line.str.extract(f'{name}="([^"]*)"').alias(name) for name in ("Hostname", "gpu"))
+    at, power = line.str.extract(r"\} \S+ (\d+)").cast(pl.Int64), line.str.extract(r"\} (\S+)").cast(float)
+    return _lines(file).select(pl.from_epoch(at).alias("at"), *labels, power.alias("power"))
+
+
+def _kubernetes(number: int) -> str:
+    at = f"{_day(number)}T{_time(number)}Z"
+    involved = {"kind": "Node" if number % 5 else "Pod", "name": f"n{number % NODES}", "uid": f"{number:032x}"}
+    reason = ("NodeNotReady", "NodeReady", "Scheduled", "Pulled")[number % 4]
+    record = {"kind": "Event", "metadata": {"name": f"e{number}", "creationTimestamp": at}, "involvedObject": involved}
+    return json.dumps(record | {"reason": reason, "message": "x" * 40, "lastTimestamp": at, "count": 1}) + "\n"
+
+
+READERS: Final[dict[str, tuple[str, Make, Typed]]] = {
+    "slurm_sacct": (
+        "JobID|User|State|Submit|Start|End|AllocNodes|AllocTRES|NodeList\n",
+        lambda n: (
+            f"{n}|u{n % 50}|COMPLETED|{_day(n)}T00:{n % 60:02d}:00|{_day(n)}T01:00:00|{_day(n)}T02:00:00|2|"
+            f"cpu=192,gres/gpu=16,node=2|n[{n % 100:03d}-{n % 100 + 1:03d}]\n"
+        ),
+        _sacct,
+    ),
+    "nvidia_smi": (
+        "timestamp, index, power.draw [W], utilization.gpu [%]\n",
+        lambda n: (
+            f"{_day(n).replace('-', '/')} {_time(n)}.000, {n % 8}, {300 + n % 400}.{n % 100:02d} W, {n % 101} %\n"
+        ),
+        _smi,
+    ),
+    "dcgm": (
+        "timestamp,Hostname,gpu,DCGM_FI_DEV_POWER_USAGE,DCGM_FI_DEV_GPU_UTIL\n",
+        lambda n: f"{_day(n)} {_time(n)},n{n % NODES},{n % 8},{300 + n % 400}.{n % 100:02d},{n % 101}\n",
+        _dcgm,
+    ),
+    "megatron": (
+        "",
+        lambda n: (
+            f" [{_day(n)} {_time(n)}.000000] iteration {n:8d}/ 1000000 | consumed samples: {n:12d} | "
+            f"elapsed time per iteration (ms): {900 + n % 199}.{n % 10} | learning rate: 1.0E-04 | lm loss: 1.7E+00 |\n"
+        ),
+        lambda file: _taken(
+            file, r"\[(.{26})", "%Y-%m-%d %H:%M:%S%.f", step=r"iteration +(\d+)/", ms=r"\(ms\): *([\d.]+)"
+        ),
+    ),
+    "torchtitan": (
+        "",
+        lambda n: (
+            f"[rank0]:[titan] {_day(n)} {_time(n)},123 - root - INFO - step: {n:2d}  loss:  3.1234  "
+            "memory: 40.00GiB(50.00%)  tps: 7,123  tflops: 400.00  mfu: 40.11%\n"
+        ),
+        lambda file: _taken(
+            file, r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+)", "%Y-%m-%d %H:%M:%S,%3f", step=r"step: *(\d+)"
+        ),
+    ),
+    "kubernetes_events": ("", _kubernetes, _events),
+    "gcm_nvml": (
+        "",
+        lambda n: (
+            f'{{"time": {1_772_366_400 + n}, "gpu_id": {n % 8}, "hostname": "n{n % NODES}", "job_id": {n % 50}, '
+            f'"power_draw": {300 + n % 300}.5, "gpu_util": {n % 101}}}\n'
+        ),
+        lambda file: _records(
+            file,
+            time=pl.Int64,
+            gpu_id=pl.Int64,
+            hostname=pl.String,
+            job_id=pl.Int64,
+            power_draw=pl.Float64,
+            gpu_util=pl.Float64,
+        ).with_columns(pl.from_epoch("time")),
+    ),
+    "openmetrics_power": (
+        "",
+        lambda n: (
+            f'DCGM_FI_DEV_POWER_USAGE{{gpu="{n % 8}",modelName="NVIDIA H100 80GB HBM3",Hostname="n{n % NODES}"}} '
+            f"{300 + n % 400}.{n % 1000:03d} {1_772_366_400 + n}\n"
+        ),
+        _scrapes,
+    ),
+}
+"""Header, line and polars' own reading of the same cells, by format."""

@@ -22,7 +22,7 @@ SITE = Path("_site")
 RUNS = 5
 SHOWN = {
     "the front page": "index.html",
-    "a page of a chip": "things/accelerators/h100_sxm.html",
+    "a page of a chip": "entities/accelerators/h100_sxm.html",
     "the browser of clusters": "tables/clusters.html",
     "a page of methods": "report/methods/checkpoint.html",
 }

@@ -10,7 +10,6 @@ import polars as pl
 
 import factorykit as fk
 from benchmarks import Row, pair
-from factorykit.core.vocabulary import vocabulary
 
 DOUBT = {
     "mfu": fk.Uniform(0.35, 0.45),
@@ -22,11 +21,8 @@ DOUBT = {
 }
 CHAIN = ("rental_cost_usd", "training_carbon_kg", "training_water_l", "electricity_cost_usd", "failure_cost_usd")
 COMPUTED = ("checkpoint_write_s", "goodput")
-RUN = {
-    name: row.default
-    for name, row in vocabulary().items()
-    if row.default is not None and row.kind == "input" and name not in COMPUTED
-}
+INPUTS = fk.quantities().filter(pl.col("default").is_not_null(), ~pl.col("name").is_in(COMPUTED), kind="input")
+RUN = dict(INPUTS.select("name", "default").iter_rows())
 GRID = {
     "mfu": [0.2 + 0.4 * i / 999 for i in range(1000)],
     "rental_usd_per_accelerator_h": [1.0 + i / 100 for i in range(1000)],

@@ -14,12 +14,12 @@ compute
     accelerator, architecture, assumed, compare, decompose, evaluate, explain, formulas, out_of_range, preset,
     presets, read_hf_config, Scenario
 explore
-    bands, charts, exceedance, explore, from_samples, LogNormal, LogUniform, Normal, Quantiles, run_cases, sample,
-    sensitivity, study, sweep, Triangular, Uniform, widgets
+    bands, charts, exceedance, explore, from_samples, LogNormal, LogUniform, Normal, plot, Quantiles, run_cases,
+    sample, sensitivity, study, sweep, Triangular, Uniform, widgets
 plan
     build_or_rent, calibrate, Calibration, checkpoint_patterns, Cluster, FailureCause, life, Maintenance, Plan, plan,
     Policy, post_train, PostTrainingPlan, price_performance, read_trace, rent, schedule, search, serve, ServingPlan,
-    simulate, simulate_serving, Tier, timeline, Trace, trend, workload
+    shared_fleet, simulate, simulate_serving, Tier, timeline, Trace, trend, workload
 check
     audit, check_recipe, published_practices, validate, validate_energy, validate_plans, validate_post_training,
     validate_runs, validate_serving
@@ -40,7 +40,8 @@ __getattr__, __all__ = lazy_names(__name__, __file__)
 
 def __dir__() -> list[str]:
     """Return the public names, without those of the extra ``notebook`` where it is not installed."""
-    return __all__ if find_spec("anywidget") else [n for n in __all__ if n not in ("charts", "explore", "widgets")]
+    drawn = () if find_spec("anywidget") else ("charts", "explore", "plot", "widgets")
+    return [name for name in __all__ if name not in drawn]
 
 
 if sys.modules.get("IPython"):

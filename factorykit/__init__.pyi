@@ -3,6 +3,7 @@
 from factorykit import charts as charts
 from factorykit import formulas as formulas
 from factorykit import widgets as widgets
+from factorykit.charts.results import plot as plot
 from factorykit.core import errors as errors
 from factorykit.core.errors import FactorykitError as FactorykitError
 from factorykit.core.errors import FactorykitWarning as FactorykitWarning
@@ -40,6 +41,7 @@ from factorykit.model.performance.search import search as search
 from factorykit.model.planning.plan import Plan as Plan
 from factorykit.model.planning.plan import plan as plan
 from factorykit.model.post_training.life import life as life
+from factorykit.model.post_training.life import shared_fleet as shared_fleet
 from factorykit.model.post_training.plan import PostTrainingPlan as PostTrainingPlan
 from factorykit.model.post_training.plan import post_train as post_train
 from factorykit.model.post_training.validate import validate_post_training as validate_post_training

@@ -49,12 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         options = _options(arguments)
-        status = options.run(options) or 0
+        result = options.run(options)
+        if result is not None and not isinstance(result, int):
+            _print_frame(result, options.json)
+            result = 0
         sys.stdout.flush()
-        return status
+        return result or 0
     except SiteError as error:
         return _fail(error, 1)
-    except FactorykitError as error:
+    except (FactorykitError, MemoryError) as error:
         return _fail(error, 2)
     except ModuleNotFoundError as error:
         return _fail(not_installed(error), 2)
@@ -65,8 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(OSError(error.args[0][0][2]), 2)
     except OSError as error:
         _discard_output()
-        return _fail(error, 2)
-    except MemoryError as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
         return 130
@@ -110,8 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     kinds = data.add_subparsers(required=True, metavar="ACTION")
     build = _verb(kinds, "build", _data_build, "validate data/sources and write the Parquet tables")
     build.add_argument("--out", type=Path, help="output folder (default: the tables that factorykit reads)")
-    _json(_verb(kinds, "list", _data_list, "list the tables"))
-    show = _json(_verb(kinds, "show", _data_show, "print a table"))
+    _json(_verb(kinds, "list", lambda _: fk.tables(), "list the tables"))
+    show = _json(_verb(kinds, "show", lambda options: fk.table(options.table).collect(), "print a table"))
     show.add_argument("table")
     query = _json(_verb(kinds, "sql", _data_sql, "query the tables, read only"))
     query.add_argument("query")
@@ -142,16 +143,12 @@ def _parser() -> argparse.ArgumentParser:
 
     assumed = _json(_verb(verbs, "assumed", _assumed, "list the defaults that --assume uses, with their sources"))
     _inputs(assumed, assume=False)
-    assumed.add_argument(
-        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
-    )
+    _outputs(assumed)
 
     evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
     _inputs(evaluate)
     _calibration(evaluate)
-    evaluate.add_argument(
-        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
-    )
+    _outputs(evaluate)
     evaluate.add_argument("--rows", metavar="FILE", help="Parquet or CSV file with one scenario per row")
     evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV file for the results")
 
@@ -165,9 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="QUANTITY=VALUES",
         help="mfu=0.3,0.4, accelerator=h100_sxm,b200 or restart_s=1min:10min:8 (eight values); may be repeated",
     )
-    sweep.add_argument(
-        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
-    )
+    _outputs(sweep)
     sweep.add_argument("--out", metavar="PATH", help="a .parquet file, or the folder of a study")
     sweep.add_argument("--engine", default="local", help="local, ray, or the address of a Ray cluster")
 
@@ -208,9 +203,12 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--rows", type=_count, default=10, help="number of layouts to print (default 10)")
 
     serve = _json(_verb(verbs, "serve", _serve, "choose chips, layout and replicas that serve a load"))
-    serve.add_argument("model", help="a known model, such as llama3_70b or deepseek-ai/DeepSeek-R1")
-    serve.add_argument("load", help="requests per second, such as 20")
+    serve.add_argument("model", help="a known model, such as llama3_70b or deepseek-ai/DeepSeek-R1, or a size: 70B")
+    serve.add_argument("load", nargs="?", help="requests per second, such as 20")
     for name, text in (
+        ("users", "users who ask again after each answer, instead of requests per second"),
+        ("fleet", "accelerators, of which the largest load is found"),
+        ("trace", "file of requests (Azure, Mooncake, CSV), which gives load and lengths"),
         ("ttft", "greatest time to first token, such as '500 ms'"),
         ("tpot", "greatest time per output token, such as '25 ms'"),
         ("input-tokens", "tokens of a prompt (default 1024)"),
@@ -324,6 +322,12 @@ def _inputs(parser: argparse.ArgumentParser, *, assume: bool = True) -> None:
     )
 
 
+def _outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
+    )
+
+
 def _calibration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="output of `factorykit calibrate`")
 
@@ -368,29 +372,21 @@ def _data_build(options: argparse.Namespace) -> None:
     print(f"{report.height} tables, {report['rows'].sum()} rows: {', '.join(changed) or 'nothing'} changed")
 
 
-def _data_list(options: argparse.Namespace) -> None:
-    _print_frame(fk.tables(), options.json)
+def _data_sql(options: argparse.Namespace) -> pl.DataFrame:
+    return fk.sql(options.query, timeout_s=options.timeout)
 
 
-def _data_show(options: argparse.Namespace) -> None:
-    _print_frame(fk.table(options.table).collect(), options.json)
+def _data_sources(options: argparse.Namespace) -> pl.DataFrame:
+    return fk.sources(options.table, options.key)
 
 
-def _data_sql(options: argparse.Namespace) -> None:
-    _print_frame(fk.sql(options.query, timeout_s=options.timeout), options.json)
-
-
-def _data_sources(options: argparse.Namespace) -> None:
-    _print_frame(fk.sources(options.table, options.key), options.json)
-
-
-def _data_connect(options: argparse.Namespace) -> None:
+def _data_connect(options: argparse.Namespace) -> pl.DataFrame:
     if options.name is None:
-        return _print_frame(fk.connectors(), options.json)
+        return fk.connectors()
     table = fk.connect(options.name, options.file)
     if not options.json:
         print(fk.sources(options.name)["citation"].item())
-    return _print_frame(fk.sql(options.query) if options.query else table.collect(), options.json)
+    return fk.sql(options.query) if options.query else table.collect()
 
 
 def _data_refresh(options: argparse.Namespace) -> None:
@@ -399,11 +395,11 @@ def _data_refresh(options: argparse.Namespace) -> None:
     _print_changes(data_refresh.refresh(*options.origin, apply=options.apply), options)
 
 
-def _data_changes(options: argparse.Namespace) -> None:
+def _data_changes(options: argparse.Namespace) -> pl.DataFrame | None:
     from factorykit.data.public import refresh as data_refresh
 
     if options.since is None:
-        return _print_frame(fk.table("data_changes").collect(), options.json)
+        return fk.table("data_changes").collect()
     return _print_changes(data_refresh.changes(options.since, apply=options.apply), options)
 
 
@@ -416,18 +412,22 @@ def _print_changes(frame: pl.DataFrame, options: argparse.Namespace) -> None:
         print(f"{summary}; {after}" if frame.height else summary)
 
 
-def _assumed(options: argparse.Namespace) -> None:
-    _print_frame(fk.assumed(_scenario(options), options.output), options.json)
+def _assumed(options: argparse.Namespace) -> pl.DataFrame:
+    return fk.assumed(_scenario(options), options.output)
 
 
-def _evaluate(options: argparse.Namespace) -> None:
+def _evaluate(options: argparse.Namespace) -> pl.DataFrame | None:
+    asked: Any = _scenario(options)
     if options.rows:
-        return _evaluate_rows(options)
-    results = fk.evaluate(_measured(_scenario(options), options), options.output, assume=options.assume)
-    if options.out is not None:
         import polars as pl
 
-        _write(pl.DataFrame([results]), options.out)
+        fixed = (pl.lit(value).alias(name) for name, value in asked.items())
+        asked = text_io.read_frame(options.rows).with_columns(fixed)
+    results = fk.evaluate(_measured(asked, options), options.output, assume=options.assume)
+    if options.out is not None:
+        _write(results if options.rows else [results], options.out)
+    elif options.rows:
+        return results
     elif options.json:
         _print_json(results)
     else:
@@ -437,21 +437,10 @@ def _evaluate(options: argparse.Namespace) -> None:
     return None
 
 
-def _evaluate_rows(options: argparse.Namespace) -> None:
+def _write(rows: pl.DataFrame | list[dict[str, float]], path: Path) -> None:
     import polars as pl
 
-    scenario = _scenario(options)
-    rows = text_io.read_frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
-    wider = fk.evaluate(_measured(rows, options), options.output, assume=options.assume)
-    if options.out is None:
-        _print_frame(wider, options.json)
-    else:
-        _write(wider, options.out)
-
-
-def _write(frame: pl.DataFrame, path: Path) -> None:
-    import polars as pl
-
+    frame = pl.DataFrame(rows)
     try:
         with atomic_io.replacing(path) as aside:
             if path.suffix == ".parquet":
@@ -463,18 +452,18 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
         raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
 
 
-def _sweep(options: argparse.Namespace) -> None:
+def _sweep(options: argparse.Namespace) -> pl.DataFrame | None:
     if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > MAX_PRINTED_ROWS:
         raise ScenarioError(f"the grid has {rows:,} rows, more than {MAX_PRINTED_ROWS:,}; name a file with --out")
     grid = dict(map(_axis, options.grid))
     if options.out is None:
-        _print_frame(fk.sweep(_scenario(options), grid, options.output, assume=options.assume), options.json)
-        return
+        return fk.sweep(_scenario(options), grid, options.output, assume=options.assume)
     fk.sweep(_scenario(options), grid, options.output, options.out, options.engine, assume=options.assume)
     print(f"{math.prod(map(len, grid.values())):,} rows in {options.out}", file=sys.stderr)
+    return None
 
 
-def _simulate(options: argparse.Namespace) -> None:
+def _simulate(options: argparse.Namespace) -> pl.DataFrame:
     import polars as pl
 
     runs = fk.simulate(_scenario(options), options.runs, options.seed, assume=options.assume)
@@ -486,7 +475,7 @@ def _simulate(options: argparse.Namespace) -> None:
         for name in shown
         if runs[name].null_count() == 0
     ]
-    _print_frame(pl.DataFrame(rows, schema=["quantity", "mean", "p05", "p50", "p95"], orient="row"), options.json)
+    return pl.DataFrame(rows, schema=["quantity", "mean", "p05", "p50", "p95"], orient="row")
 
 
 def _count_of(text: str) -> int:
@@ -525,20 +514,16 @@ def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float
     return [low * (high / low) ** part if by_factors else low + (high - low) * part for part in parts]
 
 
-def _explain(options: argparse.Namespace) -> None:
+def _explain(options: argparse.Namespace) -> pl.DataFrame | None:
     explanation = fk.explain(_measured(_scenario(options), options), options.output, assume=options.assume)
-    if options.json:
-        _print_frame(explanation.to_frame(), as_json=True)
-    else:
-        print(explanation)
+    return explanation.to_frame() if options.json else print(explanation)
 
 
-def _audit(options: argparse.Namespace) -> int:
+def _audit(options: argparse.Namespace) -> pl.DataFrame | int:
     if options.claim:
         from factorykit.model.validation.audit import unfold
 
-        _print_frame(unfold(options.claim), options.json)
-        return 0
+        return unfold(options.claim)
     rows = fk.audit(options.document, options.verdict)
     shown = ["claim", "locator", "subject", "claimed", "printed", "unit", "recomputed", "ratio", "verdict", "why"]
     _print_frame(rows if options.json else rows.select(shown), options.json)
@@ -593,50 +578,48 @@ def _plan(options: argparse.Namespace) -> int:
     asked |= {"calibration": _calibrated(options)} | ({"framework": options.framework} if options.framework else {})
     asked |= _given(options) | ({"as_run": True} if options.as_run else {})
     found = fk.plan(asked.pop("model"), **asked)
-    if options.json:
-        _print_json(found.to_dict())
-    else:
-        print(found)
+    _print_result(found, found.to_dict(), options)
     return 0 if found.best["breaks"].item() is None else 1
 
 
 def _serve(options: argparse.Namespace) -> int:
-    names = ("ttft", "tpot", "input_tokens", "output_tokens", "precision", "engine", "objective", "chips")
+    names = ("users", "fleet", "ttft", "tpot", "input_tokens", "output_tokens")
+    names += ("precision", "engine", "objective", "chips")
     asked = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if "=" in (options.load or ""):
+        options.inputs, options.load = [options.load, *options.inputs], None
+    if options.trace:
+        if options.load:
+            raise ScenarioError("a load and --trace contradict each other; give one of them")
+        options.load = fk.read_trace(options.trace)
+        print(options.load, file=sys.stderr)
     found = fk.serve(options.model, load=options.load, **asked, **_given(options))
-    if options.json:
-        _print_json({"best": found.best, "breaks": found.breaks})
-    else:
-        print(found)
+    _print_result(found, {"best": found.best, "breaks": found.breaks}, options)
     return 1 if found.breaks else 0
 
 
 def _post_train(options: argparse.Namespace) -> None:
     asked = {name: value for name in POST_TRAINING if (value := getattr(options, name)) is not None}
     found = fk.post_train(options.model, options.accelerators, **asked)
-    if options.json:
-        _print_json({"best": found.best})
-    else:
-        print(found)
+    _print_result(found, {"best": found.best}, options)
 
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _validate(options: argparse.Namespace) -> None:
+def _validate(options: argparse.Namespace) -> pl.DataFrame:
     from factorykit.model.validation.validate import errors
 
-    validated = fk.validate(
-        text_io.read_frame(options.file) if options.file else None, calibration=_calibrated(options)
-    )
-    _print_frame(errors(validated, options.by) if options.by else validated, options.json)
+    rows = text_io.read_frame(options.file) if options.file else None
+    validated = fk.validate(rows, calibration=_calibrated(options))
+    return errors(validated, options.by) if options.by else validated
 
 
-def _calibrate(options: argparse.Namespace) -> None:
+def _calibrate(options: argparse.Namespace) -> pl.DataFrame | None:
     rows = text_io.read_frame(options.file)
     if options.design:
-        return _print_frame(fk.Calibration.design(rows, options.design), options.json)
+        return fk.Calibration.design(rows, options.design)
     found = fk.calibrate(rows)
     if options.out:
         found.save(options.out)
@@ -715,20 +698,12 @@ def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
     return None
 
 
+def _print_result(result: object, value: dict[str, Any], options: argparse.Namespace) -> None:
+    _print_json(value) if options.json else print(result)
+
+
 def _print_json(value: Any) -> None:
-    print(json.dumps(_finite(value), ensure_ascii=False, indent=1, default=str))
-
-
-def _finite(value: Any) -> Any:
-    match value:
-        case float() if not math.isfinite(value):
-            return None
-        case dict():
-            return {key: _finite(inner) for key, inner in value.items()}
-        case list():
-            return [_finite(inner) for inner in value]
-        case _:
-            return value
+    print(json.dumps(text_io.json_value(value), ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import wraps
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import factorykit as fk
-from factorykit.core.errors import FactorykitError, UnknownName
+from factorykit.core.errors import FactorykitError, FactorykitWarning, UnknownName
 from factorykit.core.extras import need
+from factorykit.core.notebooks import notebooks_folder
+from factorykit.core.text_io import json_value
 from factorykit.core.validation import one_of
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.data.tables import notebooks_folder
+from factorykit.engine.question import Question
 from factorykit.model.planning.uncertainty import INTERVAL, distributions, strata
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def evaluate(outputs: list[str], inputs: Inputs | None = None, preset: str | Non
     values = fk.evaluate(given, outputs, assume=True)
     assumed = fk.assumed(given, outputs)
     ends = _intervals(given, outputs, assumed["quantity"].to_list())
-    steps = pl.concat([fk.explain(given, name, assume=True).to_frame() for name in outputs])
+    steps = Question.read(given, outputs, assume=True).resolve().explain().to_frame()
     rows = {
         name: {"value": value, "unit": quantity(name).unit, "text": quantity(name).text(value)}
         | {"interval": ends.get(name)}
@@ -94,17 +96,26 @@ def plan(
 
 def serve(
     model: str,
-    load: float,
+    load: float | None = None,
+    users: float | None = None,
+    fleet: float | None = None,
+    trace: str | None = None,
     ttft: str | None = None,
     tpot: str | None = None,
-    input_tokens: float = 1024,
-    output_tokens: float = 1024,
+    input_tokens: float | None = None,
+    output_tokens: float | None = None,
     chips: list[str] | None = None,
+    precision: str = "fp8",
+    engine: str = "vllm",
 ) -> dict[str, Any]:
-    """Choose chips, layout and replicas that serve a load [requests/s] within limits of latency ('500 ms', '25 ms')."""
+    """Choose chips, layout and replicas within limits of latency ('500 ms', '25 ms').
+
+    One of load [requests/s], users, fleet (accelerators, of which the largest load is found) or trace (a file).
+    """
     found = fk.serve(
-        model, chips or "h200_sxm", load=load, ttft=ttft, tpot=tpot, input_tokens=input_tokens,
-        output_tokens=output_tokens,
+        model, chips or "h200_sxm", load=load if trace is None else fk.read_trace(trace), users=users, fleet=fleet,
+        ttft=ttft, tpot=tpot, input_tokens=input_tokens, output_tokens=output_tokens, precision=precision,
+        engine=engine,
     )  # fmt: skip
     best, cited = found.best, _cited(("accelerators", found.best["accelerator"]), ("serving_points", None))
     return _answer(best, _units(best), _ends(best), found.assumed.to_dicts(), cited, breaks=found.breaks)
@@ -192,35 +203,20 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _json_or_error(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Return a tool whose answers are JSON and whose errors reach the agent with their message."""
+    """Return a tool whose answers are JSON and whose warnings and errors reach the agent."""
     tool_error = need("mcp.server.mcpserver.exceptions").ToolError
 
     @wraps(tool)
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        try:
-            return json_value(tool(*args, **kwargs))
-        except FactorykitError as error:
-            raise tool_error(f"{type(error).__name__}: {error}") from error
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always", FactorykitWarning)
+            try:
+                answer = json_value(tool(*args, **kwargs))
+            except FactorykitError as error:
+                raise tool_error(f"{type(error).__name__}: {error}") from error
+        return answer | {"warnings": list(dict.fromkeys(str(each.message) for each in found))}
 
     return call
-
-
-def json_value(value: Any) -> Any:
-    """Return plain JSON of a value: numbers that are not finite are null, dates are text.
-
-    >>> json_value({"loss": float("nan"), "days": (1.0, 2)})
-    {'loss': None, 'days': [1.0, 2]}
-    """
-    match value:
-        case bool() | int() | str() | None:
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case Mapping():
-            return {str(key): json_value(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [json_value(inner) for inner in value]
-    return str(value)
 
 
 def _answer(answer: Any, units: Any, intervals: Any, assumptions: Any, sources: Any, **more: Any) -> dict[str, Any]:
@@ -264,7 +260,6 @@ def _intervals(given: Mapping[str, Any], outputs: list[str], assumed: list[str])
     if not drawn:
         return {}
     columns = {name: [spread.ppf(share) for share in strata(name, DRAWS, 0)] for name, spread in drawn.items()}
-    rows = pl.DataFrame(columns).with_columns(pl.lit(value).alias(name) for name, value in given.items())
-    results = fk.evaluate(rows, outputs, assume=True)
+    results = Question.read(given, outputs, assume=True).on(pl.DataFrame(columns)).resolve().run()
     ends = {name: [float(results[name].quantile(end, "linear") or 0.0) for end in INTERVAL] for name in outputs}
     return {name: [low, high] for name, (low, high) in ends.items() if low < high}

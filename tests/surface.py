@@ -11,6 +11,7 @@ from typing import Any
 
 import factorykit as fk
 from factorykit.cli import _parser
+from factorykit.site.pages.api import members
 
 EXPERIMENTAL = ("charts", "widgets")
 AGREED = Path(__file__).parent / "golden" / "surface.txt"
@@ -32,7 +33,7 @@ def _describe(name: str, item: Any, is_open: bool = False) -> Iterator[str]:
     elif isinstance(item, type):
         yield f"{name}{_arguments(item) if not issubclass(item, (BaseException, Warning)) else ': exception'}"
         known = [] if issubclass(item, BaseException) else inspect.signature(item).parameters
-        for inner, value in vars(item).items():
+        for inner, value in members(item).items():
             if not inner.startswith("_") and inner not in known and not issubclass(item, BaseException):
                 called = inspect.isfunction(value) or isinstance(value, (classmethod, staticmethod))
                 yield f"{name}.{inner}{_arguments(getattr(item, inner)) if called else ''}"

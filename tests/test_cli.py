@@ -295,6 +295,20 @@ def test_a_page_that_fails_its_check_is_status_1(capsys, tmp_path):
     assert capsys.readouterr().err.startswith("SiteError: ")
 
 
+def test_a_fleet_and_a_trace_are_served(capsys, tmp_path):
+    known = ["llama3_8b", "prefill_separate=0", "--chips", "h100_sxm", "--json"]
+    assert main(["serve", *known, "--fleet", "16"]) == 0
+    assert json.loads(capsys.readouterr().out)["best"]["accelerators"] == 16.0
+    trace = tmp_path / "trace.csv"
+    trace.write_text(
+        "arrival_s,input_tokens,output_tokens\n" + "".join(f"{n / 4},500,{99 + n % 3}\n" for n in range(9))
+    )
+    assert main(["serve", *known, "--trace", str(trace)]) == 0
+    out, err = capsys.readouterr()
+    assert "9 requests: requests per second 4, mean" in err.replace("input", "mean")
+    assert json.loads(out)["best"]["requests_per_s"] == 4.0
+
+
 def test_an_interrupted_command_is_status_130(monkeypatch):
     def interrupted(*_args, **_more):
         raise KeyboardInterrupt

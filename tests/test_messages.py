@@ -18,6 +18,7 @@ from factorykit.core.vocabulary import synonyms, vocabulary
 
 GOLDEN = Path(__file__).parent / "golden" / "messages.txt"
 RUN = {"active_parameters": 70e9, "tokens": 15e12, "accelerators": 4096, "accelerator": "h100_sxm", "mfu": 0.4}
+CHIPS = {"accelerators": 2048, "accelerator": "h100_sxm"}
 NAMES = (
     *("gpus", "chips", "num_gpus", "GPU type", "cluster", "params", "model_size", "flops", "training_time", "days"),
     *("tp", "pp", "dp", "ep", "batch", "batch_size", "seq_len", "context_length", "num_layers", "vocab", "top_k"),
@@ -55,6 +56,20 @@ CALLS = (
     "fk.validate_energy(pl.DataFrame({'energymwh': [1.0]}))",
     "fk.calibrate(pl.DataFrame({'hardware': ['H100'], 'step_time_s': [9.0]}))",
     "fk.LogNormal(2.5, 0.5)",
+    "fk.evaluate({**RUN, 'checkpoint_block_s': 30}, 'wall_days', assume=True)",
+    "fk.evaluate({**RUN, 'nodes': 100}, 'wall_days', assume=True)",
+    "fk.evaluate({'parameters': 70e9, 'layers': 80, 'tokens': 15e12, **CHIPS}, 'training_days', assume=True)",
+    "fk.explain({'parameters': 70e9, 'tensor_parallel': 8, 'tokens': 15e12, **CHIPS}, 'training_days', assume=True)",
+    "fk.sweep({'parameters': 70e9, 'tokens': 15e12, **CHIPS}, {'checkpoint_lag_s': [5, 10]}, 'wall_days', assume=True)",
+    "fk.plan('llama3_8b', tokens='1T', deadline=60)",
+    "fk.plan('llama3_8b', tokens='1T', nodes=256)",
+    "fk.plan('llama3_8b', tokens='1T', counts=1024, accelerators=2048)",
+    "fk.plan('llama3_8b', tokens='1T', wall_days=30)",
+    "fk.plan('llama3_8b', tokens='1T', run_cost_usd=1e6)",
+    "fk.plan('llama3_8b', tokens='1T', parameters='70B')",
+    "fk.plan('llama3_8b', tokens='1T', step_s=5)",
+    "fk.plan('llama3_8b', tokens='1T', chips='h100_sxm', counts=64, micro_batch_size=3)",
+    "fk.search('llama3_8b', {**CHIPS, 'data_parallel': 8}, global_batch_size=1024)",
 )
 
 
@@ -65,7 +80,7 @@ def messages() -> Iterator[str]:
         warnings.simplefilter("ignore")
         for call in (*calls, *CALLS):
             with pytest.raises(fk.FactorykitError) as caught:
-                eval(call, {"fk": fk, "pl": pl, "RUN": RUN})
+                eval(call, {"fk": fk, "pl": pl, "RUN": RUN, "CHIPS": CHIPS})
             yield f">>> {call}"
             yield from f"{caught.typename}: {caught.value}".splitlines()
 

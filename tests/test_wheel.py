@@ -20,7 +20,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unpacked wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
+    environment = os.environ | {"FACTORYKIT_REPOSITORY": "https://example.org/owner/name"}
+    subprocess.run(build, check=True, capture_output=True, env=environment)
     (wheel,) = folder.glob("*.whl")
     assert wheel.stat().st_size < 4_000_000
     with zipfile.ZipFile(wheel) as archive:
@@ -64,7 +65,7 @@ print(fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "b200"], counts=[64])
 
 
 def test_the_wheel_has_the_notebooks_without_outputs(installed: Path) -> None:
-    shipped = sorted((installed / "factorykit/data/notebooks").glob("*.ipynb"))
+    shipped = sorted((installed / "factorykit/notebooks").glob("*.ipynb"))
     assert [file.name for file in shipped] == sorted(file.name for file in (ROOT / "notebooks").glob("*.ipynb"))
     assert not any(cell.get("outputs") for file in shipped for cell in json.loads(file.read_text())["cells"])
 
@@ -74,6 +75,13 @@ def test_the_wheel_contains_the_script_of_the_charts(installed: Path) -> None:
     assert (installed / "factorykit/data/tables/datapackage.json").is_file()
     (extension,) = installed.glob("*.data/data/share/jupyter/labextensions/factorykit/package.json")
     assert json.loads(extension.read_text())["name"] == "factorykit"
+
+
+def test_the_addresses_of_the_project_follow_from_its_repository(installed: Path) -> None:
+    (file,) = installed.glob("*.dist-info/METADATA")
+    head = file.read_text().split("\n\n", 1)[0]
+    assert "Project-URL: Source, https://example.org/owner/name\n" in head
+    assert "Project-URL: Documentation, https://owner.github.io/name/latest/\n" in head
 
 
 def test_the_wheel_lists_its_components(installed: Path) -> None:

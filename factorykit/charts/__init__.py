@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from factorykit.core.extras import not_installed, public_names
+from factorykit.core.extras import lazy_names, not_installed
 
 try:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema's import of it takes 0.8 s
@@ -19,61 +19,17 @@ finally:
     if sys.modules["rfc3987_syntax"] is None:
         del sys.modules["rfc3987_syntax"]
 
-from factorykit.charts import (
-    audit,
-    checkpoint,
-    compute,
-    cost,
-    diagnosis,
-    energy,
-    fleet,
-    history,
-    loader,
-    network,
-    operations,
-    performance,
-    plan,
-    post_training,
-    reliability,
-    serving,
-    sites,
-    uncertainty,
-)
-from factorykit.charts.bundle import page_script
-from factorykit.charts.embed import mimebundle, renderer, svg
-from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live
-from factorykit.charts.table import table
+from factorykit.charts.embed import renderer
+from factorykit.charts.finish import finish as finish
+from factorykit.charts.table import table as table
 
-__all__ = [
-    "Case",
-    "Live",
-    "audit",
-    "checkpoint",
-    "compute",
-    "cost",
-    "diagnosis",
-    "energy",
-    "finish",
-    "fleet",
-    "history",
-    "loader",
-    "mimebundle",
-    "network",
-    "operations",
-    "page_script",
-    "performance",
-    "plan",
-    "post_training",
-    "reliability",
-    "serving",
-    "sites",
-    "svg",
-    "table",
-    "uncertainty",
-]
+__getattr__, __all__ = lazy_names(__name__, __file__)
 
-__dir__ = public_names(__name__)
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__
+
 
 alt.renderers.register("factorykit", renderer)
 if alt.renderers.active == "default":

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets
 
 INTERVAL_MODELS = {
     "Young": "checkpoint_interval_young_s",
@@ -15,14 +12,13 @@ INTERVAL_MODELS = {
 MODELS = tuple(Case(label, {"checkpoint_interval_s": model}) for label, model in INTERVAL_MODELS.items())
 
 
-def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def goodput_by_interval(presets: Presets | None = None) -> Live:
     """Show the checkpoint interval that leaves most time for training, and the cost of missing it.
 
     ``presets`` are scenarios by label; the first is the one to start from.
     """
     return Live(
         title="Time that ends up as training, by checkpoint interval",
-        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("checkpoint_goodput",),
         sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s", "restart_s", "checkpoint_interval_s"),
@@ -39,11 +35,10 @@ def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) 
     )
 
 
-def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def interval_by_accelerators(presets: Presets | None = None) -> Live:
     """Show how the best interval shrinks as a job grows, and where the model formulas part."""
     return Live(
         title="Checkpoint interval that three formulas advise",
-        base=first_of(presets),
         x="accelerators",
         outputs=("checkpoint_interval_s",),
         sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s"),
@@ -59,11 +54,10 @@ def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = N
     )
 
 
-def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def interval_cost(presets: Presets | None = None) -> Live:
     """Show the extra cost per day of a checkpoint interval over the best one, and the cost of a failure."""
     return Live(
         title="Rent wasted a day, over the best checkpoint interval",
-        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("interval_usd_per_day",),
         sliders=(
@@ -85,11 +79,10 @@ def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
-def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def two_tiers(presets: Presets | None = None) -> Live:
     """Show the goodput of frequent local checkpoints with occasional remote ones."""
     return Live(
         title="Time that ends up as training, with near and far checkpoints",
-        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("two_level_goodput",),
         sliders=(
@@ -111,7 +104,7 @@ def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-def background_saves(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def background_saves(presets: Presets | None = None) -> Live:
     """Show the goodput of asynchronous checkpoints, compared with checkpoints that stop the job.
 
     ``presets`` are scenarios by label; the first is the one to start from. The job stands still for the whole of
@@ -119,7 +112,6 @@ def background_saves(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     """
     return Live(
         title="Time that ends up as training, with saves in the background",
-        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("checkpoint_goodput",),
         sliders=(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Live, first_of
+from factorykit.charts.live import Live, Presets
 from factorykit.charts.theme import PALETTE
 
 
-def bars(frame: pl.DataFrame, quantity: str, *, title: str, source: str, by: str = "label") -> alt.LayerChart:
-    """Show which cluster has how much of a quantity: one row per cluster, longest bar first."""
+def bars(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.LayerChart:
+    """Show which cluster has how much of a quantity: one row per ``label``, longest bar first."""
     started = encoding.chart(frame.sort(quantity, descending=True))
-    rows = alt.Y(f"{by}:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False))
+    rows = alt.Y("label:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False))
     bar = started.mark_bar(cornerRadiusEnd=3, height={"band": 0.62}).encode(
-        x=encoding.x(quantity), y=rows, tooltip=encoding.tooltip([by, quantity])
+        x=encoding.x(quantity), y=rows, tooltip=encoding.tooltip(["label", quantity])
     )
     words = encoding.text_expression(encoding.vocabulary()[quantity], encoding.datum(quantity))
     text = (
@@ -67,7 +64,7 @@ RECORD = 1.5
 
 
 def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.LayerChart:
-    """Show how a quantity grew over the years: one dot per thing and day, and the largest so far as a line with names.
+    """Show how a quantity grew over the years: one dot per entity and day, and the largest so far as a line with names.
 
     ``frame`` has ``label``, ``day`` (as text) and the quantity.
     """
@@ -99,14 +96,13 @@ def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> a
     )
 
 
-def rate_and_power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def rate_and_power(presets: Presets | None = None) -> Live:
     """Show the peak rate and the facility power of a number of accelerators.
 
     ``presets`` are scenarios by label; the first is the one to start from.
     """
     return Live(
         title="Peak rate and facility power, by accelerators",
-        base=first_of(presets),
         x="accelerators",
         outputs=("cluster_peak_flop_per_s", "facility_power_w"),
         sliders=("accelerators", "peak_flop_per_s", "accelerator_power_w", "node_overhead_power_w", "pue"),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets, first_of
 from factorykit.charts.theme import PALETTE
 
 
-def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def time_and_cost(presets: Presets | None = None) -> Live:
     """Show how many days and dollars a run takes on how many accelerators.
 
     ``presets`` are scenarios by label; the chart starts from the first. Goodput is always computed.
@@ -71,11 +68,10 @@ def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title
     )
 
 
-def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def build_or_rent(presets: Presets | None = None) -> Live:
     """Show from which utilization on building is cheaper than renting by the hour."""
     return Live(
         title="Saving by building instead of renting, by utilization",
-        base=first_of(presets),
         x="utilization",
         outputs=("build_saving_usd",),
         sliders=(

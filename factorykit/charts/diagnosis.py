@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets, first_of
 
 
-def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def corruption_by_tests(presets: Presets | None = None) -> Live:
     """Show the share of the time that is kept under silent corruption, by the interval of tests for it."""
     start = {"sdc_detection_s": "sdc_test_lag_s", "checkpoint_interval_s": 1740.0, "checkpoint_write_s": 60.0}
     return Live(
@@ -36,7 +33,7 @@ def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) 
     )
 
 
-def going_on(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def going_on(presets: Presets | None = None) -> Live:
     """Show the share of the time that is kept where replicas go on without one, by the time between failures."""
     start = {"cluster_mtbf_s": 1080.0, "replicas": 12.0, "reconfigure_s": 900.0, "replica_stall_s": 180.0}
     start |= {"correlated_share": 0.0, "checkpoint_interval_s": 300.0, "checkpoint_write_s": 10.0, "downtime_s": 0.0}

@@ -57,7 +57,8 @@ def html(payload: Mapping[str, Any], pictures: Sequence[str] | None = None) -> s
     """Return the chart as text/html: still pictures, the payload as JSON, and the few lines that start the script."""
     shown = zip(payload["specs"], pictures or stills(payload), strict=True)
     images = "\n".join(
-        f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{address(made)}">' for spec, made in shown
+        f'<img class="fk-still" alt="{escape(spec.get("description", "Chart"))}" src="{address(made)}">'
+        for spec, made in shown
     )
     return (
         f'<div class="factorykit-chart">\n{images}\n</div>\n'
@@ -109,16 +110,16 @@ def address(picture: str) -> str:
     return "data:image/svg+xml," + quote(picture, safe=" ='/:;,()!?*@$|[]{}")
 
 
-def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
+def svg(spec: Mapping[str, Any]) -> str:
     """Return the specification drawn as SVG text."""
     fixed: dict[str, Any] = _without_hover(spec) | {"config": config(STILL_INK) | {"font": STILL_FONT}}
     if "title" in spec:
         fixed["title"] = _in_lines(spec["title"])
     if spec.get("width") == "container":
-        fixed |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+        fixed |= {"width": STILL_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
     text = _drawn(fixed)
     left = PLACE.search(text)
-    if columns := _legend_columns(LEGEND.findall(text), width - float(left[1] if left else 0.0)):
+    if columns := _legend_columns(LEGEND.findall(text), STILL_WIDTH - float(left[1] if left else 0.0)):
         fixed["config"]["legend"] |= {"columns": columns}
         text = _drawn(fixed)
     # Vega counts clip paths over the life of a process; a stored picture counts its own.
@@ -161,11 +162,7 @@ def _is_hover(layer: Mapping[str, Any]) -> bool:
     return any(param["name"] == "hover" for param in layer.get("params", ()))
 
 
-def _alt(spec: Mapping[str, Any]) -> str:
-    return str(spec.get("description", "Chart"))
-
-
-def chart_payload(spec: Mapping[str, Any], key: str = "chart") -> dict[str, Any]:
+def chart_payload(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the payload of a chart without sliders: its specification, its source and its columns."""
     spec = json.loads(json.dumps(spec))
     frame = drawn(spec)
@@ -174,7 +171,7 @@ def chart_payload(spec: Mapping[str, Any], key: str = "chart") -> dict[str, Any]
     ]
     shown = {name: value for name, value in spec.items() if name not in ("usermeta", "config")} | {"$schema": SCHEMA}
     return {
-        "key": key,
+        "key": "chart",
         "title": _words(spec),
         "source": spec.get("usermeta", {}).get("source", ""),
         "specs": [shown],

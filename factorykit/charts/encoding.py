@@ -52,8 +52,8 @@ def y(name: str, **options: Any) -> alt.Y:
 def tooltip(names: Sequence[str]) -> list[alt.Tooltip]:
     """Return a tooltip of quantities and words, each with label and unit.
 
-    >>> [each.to_dict()["title"] for each in tooltip(["law", "span_s"])]
-    ['Law', 'Time span [h]']
+    >>> [each.to_dict()["title"] for each in tooltip(["distribution", "span_s"])]
+    ['Distribution', 'Time span [h]']
     """
     return [alt.Tooltip(_field(name), title=title(name), format=_tooltip_format(name)) for name in names]
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets
 from factorykit.charts.theme import PALETTE
 
 SEED_NODE = {"accelerator_power_w": 650.0, "node_overhead_power_w": 600.0}
 DGX_NODE = {"accelerator_power_w": 700.0, "node_overhead_power_w": 4600.0}
 
 
-def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def power(presets: Presets | None = None) -> Live:
     """Show the power at the meter by accelerators, beside two published nodes of eight H100."""
     return Live(
         title="Facility power, by accelerators",
-        base=first_of(presets),
         x="accelerators",
         outputs=("facility_power_w",),
         sliders=("accelerators", "accelerator_power_w", "node_overhead_power_w", "pue", "electricity_usd_per_kwh"),
@@ -41,11 +37,10 @@ def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def emissions(presets: Presets | None = None) -> Live:
     """Show the emissions of a run by the carbon intensity of its grid, with and without embodied carbon."""
     return Live(
         title="Emissions of a run, by carbon intensity of the grid",
-        base=first_of(presets),
         x="carbon_kg_per_kwh",
         outputs=("training_carbon_total_kg",),
         sliders=("carbon_kg_per_kwh", "accelerator_power_w", "pue", "mfu", "embodied_carbon_kg_per_accelerator"),

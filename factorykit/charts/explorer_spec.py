@@ -50,8 +50,8 @@ def exploring(
     named = [quantity(name).name for name in asked]
     others = _scenarios(against)
     live = Live(
-        title=f"{_listed([quantity(name).label for name in drawn])} by {_lower(quantity(x).label)}",
-        base=_sourced(start, base),
+        title=f"{_listed([quantity(name).label for name in drawn])} by {lower(quantity(x).label)}",
+        base=Scenario.sourced(start.label, base, start.sources) if isinstance(start, Scenario) else base,
         x=x,
         outputs=drawn,
         sliders=tuple(dict.fromkeys((x, *named))) if quantity(x).slider_min is not None else tuple(named),
@@ -124,19 +124,16 @@ def _scenarios(against: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> dict
     return {(found := preset(name)).label: found for name in strings("against", against)}
 
 
-def _sourced(start: Mapping[str, Any], base: dict[str, Any]) -> Mapping[str, Any]:
-    return Scenario.sourced(start.label, base, start.sources) if isinstance(start, Scenario) else base
-
-
 def _spans_decades(rows: pl.DataFrame, output: str) -> bool:
     values = [value for name in rows.columns if name.startswith(output) for value in rows[name].drop_nulls()]
     return bool(values) and min(values) > 0.0 and max(values) > DECADES * min(values)
 
 
-def _lower(label: str) -> str:
+def lower(label: str) -> str:
+    """Return a label as it stands within a sentence; abbreviations keep their capitals."""
     return label if label[:2].isupper() else label[:1].lower() + label[1:]
 
 
 def _listed(labels: list[str]) -> str:
-    *most, last = [labels[0], *map(_lower, labels[1:])]
+    *most, last = [labels[0], *map(lower, labels[1:])]
     return f"{', '.join(most)} and {last}" if most else last

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -21,19 +21,20 @@ from factorykit.charts.bundle import SCHEMA
 from factorykit.charts.control import Control, control
 from factorykit.charts.embed import outputs, summary_lines
 from factorykit.charts.theme import INK, PALETTE, config
-from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, short_repr, unknown_name_message
-from factorykit.core.validation import as_list, finite_number, integer, mapping, one_of, string, strings
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
+from factorykit.core.validation import mapping, one_of, strings
 from factorykit.core.vocabulary import Quantity, quantity, vocabulary
 from factorykit.engine import rules
 from factorykit.engine.assumptions import value_source
-from factorykit.engine.emit.vega import Program
+from factorykit.engine.emit.vega import Program, condition, vega_literal
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Chain, Question, read_models, read_value
 from factorykit.engine.step import DEFAULT
-from factorykit.formulas.expressions import Symbol, as_vega, vega_literal
 from factorykit.model.scenario.scenario import Scenario
 
+Presets: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Values to start from, by the label of each preset."""
 LETTER_PX = 7.5  # widest mean width of a letter of the label
 GRID_POINTS = 121
 OFF = "off the axis"
@@ -47,18 +48,6 @@ class Case:
     using: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, float | str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "label", string("label", self.label))
-        for name in ("using", "given"):
-            object.__setattr__(self, name, mapping(name, getattr(self, name)))
-
-
-def _range(name: str, given: object) -> tuple[float, ...]:
-    ends = [finite_number(name, end) for end in as_list(name, given)]
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise ScenarioError(f"{name} = {short_repr(given)} is no range; give two ends, the lower one first")
-    return tuple(ends)
-
 
 @dataclass(frozen=True)
 class Live:
@@ -68,14 +57,14 @@ class Live:
     ----------
     title
         The question that the chart answers.
-    base
-        Values to start from; missing inputs of the curves come from the defaults.
     x
         Quantity along the horizontal axis.
     outputs
         Quantities drawn against it, one panel each.
     sliders
         Quantities a reader may move.
+    base
+        Values to start from, by default the first preset; missing inputs of the curves come from the defaults.
     curves
         One line each. By default a single one.
     points
@@ -103,10 +92,10 @@ class Live:
     """
 
     title: str
-    base: Mapping[str, Any]
     x: str
     outputs: tuple[str, ...]
     sliders: tuple[str, ...]
+    base: Mapping[str, Any] = field(default_factory=dict)
     curves: tuple[Case, ...] = (Case(""),)
     points: tuple[Case, ...] = ()
     readouts: tuple[str, ...] = ()
@@ -116,7 +105,7 @@ class Live:
     log: tuple[str, ...] = ()
     doubling: tuple[str, ...] = ()
     only_where: Mapping[str, float] = field(default_factory=dict)
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    presets: Presets = field(default_factory=dict)
     menus: Mapping[str, Sequence[str]] = field(default_factory=dict)
     key: str = "chart"
     source: str = ""
@@ -124,33 +113,18 @@ class Live:
     height: int = 300
 
     def __post_init__(self) -> None:
-        for name in ("title", "x", "key", "source", "description"):
-            object.__setattr__(self, name, string(name, getattr(self, name)))
-        for name in ("base", "band", "y_domain", "only_where", "presets", "menus"):
-            object.__setattr__(self, name, mapping(name, getattr(self, name)))
-        for name, spread in self.band.items():
-            finite_number(f"band: {name}", spread)
-        for name, least in self.only_where.items():
-            finite_number(f"only_where: {name}", least)
-        for name, words in self.menus.items():
-            strings(f"menus: {name}", words)
-        presets = {label: mapping(f"presets: {label}", values) for label, values in self.presets.items()}
-        object.__setattr__(self, "presets", {label: values for label, values in presets.items() if label})
+        object.__setattr__(self, "base", self.base or first_of(self.presets))
+        presets = {label: mapping(f"presets: {label}", values) for label, values in self.presets.items() if label}
+        object.__setattr__(self, "presets", presets)
         for name in ("outputs", "sliders", "readouts", "log", "doubling"):
             object.__setattr__(self, name, strings(name, getattr(self, name)))
         for name in (self.x, *self.outputs, *self.sliders, *self.readouts, *self.log, *self.doubling):
             quantity(name)
-        if self.domain is not None:
-            ends = _range("domain", self.domain)
-            if (self.x in self.doubling or quantity(self.x).slider_scale == "log") and ends[0] <= 0.0:
-                raise ScenarioError(f"domain = {short_repr(self.domain)} reaches 0, and the axis goes by factors")
-            object.__setattr__(self, "domain", ends)
-        for name, given in self.y_domain.items():
-            _range(f"y_domain: {name}", given)
-        for name in ("curves", "points"):
-            if invalid := [each for each in as_list(name, getattr(self, name)) if not isinstance(each, Case)]:
-                raise ScenarioError(f"{name} hold {short_repr(invalid[0])}; give cases, such as Case('Daly')")
-        integer("height", self.height)
+        low, high = self.domain or (1.0, 2.0)
+        by_factors = self.x in self.doubling or quantity(self.x).slider_scale == "log"
+        if not low < high or (by_factors and low <= 0.0):
+            least = ", above 0 since the axis goes by factors" if by_factors else ""
+            raise ScenarioError(f"domain = {self.domain}; give two ends, the lower one first{least}")
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -168,7 +142,7 @@ class Live:
     @cached_property
     def parameters(self) -> dict[str, float | str]:
         """Every input of the chart and its value at the start, in the order of the vocabulary."""
-        asked = (*self.outputs, *self.shown, *self._asked)
+        asked = (*self.outputs, *self.shown, *self.only_where)
         used = set().union(*(self._inputs_of(case, asked) for case in (*self.curves, *self.points)))
         if idle := [name for name in self.sliders if name not in used | {self.x}]:
             raise ScenarioError(
@@ -184,7 +158,7 @@ class Live:
     @cached_property
     def assumed(self) -> dict[str, str]:
         """Source of each default that was taken, by quantity."""
-        asked = (*self.outputs, *self.shown, *self._asked)
+        asked = (*self.outputs, *self.shown, *self.only_where)
         steps = {step.quantity: step for case in self.curves for step in self._chain(case, asked).steps}
         return {
             name: value_source(steps[name], self.parameters)
@@ -307,15 +281,13 @@ class Live:
 
     def now(self, changes: Mapping[str, Any] | None = None, case: Case | None = None) -> dict[str, float]:
         """Return ``x`` and the printed quantities at the present setting, as the first curve or ``case`` has them."""
-        if not isinstance(case, Case | None):
-            raise ScenarioError(f"case = {short_repr(case)} is no Case; give factorykit.charts.Case(label, …)")
         case = case or self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
         inputs = self._inputs(case, self.values(changes), names)
         return evaluate(inputs, names, using=self._used(case, inputs), assume=True)
 
     def _evaluated(self, case: Case, values: Mapping[str, float | str]) -> pl.DataFrame:
-        asked = tuple(dict.fromkeys((*self.outputs, *self._asked)))
+        asked = tuple(dict.fromkeys((*self.outputs, *self.only_where)))
         inputs = {name: value for name, value in self._inputs(case, values, asked).items() if name != self.x}
         frame = pl.DataFrame({self.x: self.grid})
         frame = frame.with_columns(pl.lit(value).alias(name) for name, value in inputs.items())
@@ -329,10 +301,6 @@ class Live:
 
     def _used(self, case: Case, inputs: Mapping[str, Any]) -> dict[str, str]:
         return {name: rival for name, rival in self._using(case).items() if name not in inputs}
-
-    @property
-    def _asked(self) -> tuple[str, ...]:
-        return tuple(self.only_where)
 
     def summary(self, changes: Mapping[str, Any] | None = None) -> str:
         """Return the chart as lines of numbers, in the units of the vocabulary."""
@@ -367,7 +335,8 @@ class Live:
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],
             "assumptions": [
-                {"name": name, "label": quantity(name).label} | self._options(name)
+                {"name": name, "label": quantity(name).label}
+                | ({"source": self.assumed[name]} if name in self.assumed else {})
                 for name in self.parameters
                 if name not in (*self.sliders, *self.menus)
             ],
@@ -377,9 +346,6 @@ class Live:
     def _menu(self, name: str) -> dict[str, Any]:
         words = [{"word": word, "label": word_label(name, word)} for word in self.menus[name]]
         return {"name": name, "label": quantity(name).label, "words": words}
-
-    def _options(self, name: str) -> dict[str, str]:
-        return {"source": self.assumed[name]} if name in self.assumed else {}
 
     @cached_property
     def specs(self) -> list[dict[str, Any]]:
@@ -404,7 +370,7 @@ class Live:
         present = {name: name for name in self.parameters}
         along = present | {self.x: encoding.datum(self.x)}
         row, x_row = quantity(output), quantity(self.x)
-        asked = (output, *self._asked)
+        asked = (output, *self.only_where)
         for n, curve in enumerate(self.curves):
             have = self._printed(program, along, curve, asked)
             program.columns.append({"calculate": self._drawn(have, have[output]), "as": f"curve {n}"})
@@ -454,10 +420,7 @@ class Live:
         """Return the rules that a layout has to obey where one is divided, each with its condition."""
         if not rules.divides_layout(have.keys() - self.parameters.keys()):
             return {}
-        return {
-            rule.name: as_vega(rule.holds(*[Symbol(name) for name in rule.arguments]), have)
-            for rule in rules.applicable_rules(have.keys(), self.parameters)
-        }
+        return {rule.name: condition(rule.holds, have) for rule in rules.applicable_rules(have.keys(), self.parameters)}
 
     def _printed(self, program: Program, have: Mapping[str, str], case: Case, outputs: Sequence[str]) -> dict[str, str]:
         """Return an expression for every quantity of a case: its inputs as ``have`` writes them, and its steps."""
@@ -486,12 +449,10 @@ class Live:
     def _sides(self) -> list[dict[str, str]]:
         if not self.band:
             return []
+        most = {name: min(quantity(name).upper, 1e300) for name in self.band}
         return [
-            {
-                name: f"min({name} * {factor(spread)!r}, {min(quantity(name).upper, 1e300)!r})"
-                for name, spread in self.band.items()
-            }
-            for factor in (lambda spread: 1.0 / (1.0 + spread), lambda spread: 1.0 + spread)
+            {name: f"min({name} * {(1.0 + spread) ** power!r}, {most[name]!r})" for name, spread in self.band.items()}
+            for power in (-1, 1)
         ]
 
     def _drawn(self, have: Mapping[str, str], value: str) -> str:
@@ -503,9 +464,8 @@ class Live:
 
     def _mark(self, program: Program, case: Case, output: str) -> dict[str, str]:
         have = self._printed(program, {name: name for name in self.parameters}, case, (self.x, output))
-        return self._place(output, have[self.x], _scaled(quantity(output), have[output])) | {
-            "text": vega_literal(case.label)
-        }
+        place = self._place(output, have[self.x], _scaled(quantity(output), have[output]))
+        return place | {"text": vega_literal(case.label)}
 
     def _place(self, output: str, x: str, y: str) -> dict[str, str]:
         """Return where a mark stands, at the edge of an axis that ends before it, and whether one does."""
@@ -525,45 +485,23 @@ class Live:
         y_scale: dict[str, Any] = {"type": "log"} if output in self.log else {"type": "linear", "zero": True}
         if output in self.y_domain:
             y_scale["domain"] = [value / row.display_scale for value in self.y_domain[output]]
-        return {
-            "x": {
-                "field": "x",
-                "type": "quantitative",
-                "title": encoding.axis_title(x_row),
-                "scale": x_scale,
-                "axis": encoding.axis(x_row, "x", x_scale["type"]),
-            },
-            "y": {
-                "type": "quantitative",
-                "title": encoding.axis_title(row),
-                "scale": y_scale,
-                "axis": encoding.axis(row, "y", y_scale["type"]),
-            },
-        }
+        return {"x": {"field": "x"} | _position("x", x_row, x_scale), "y": _position("y", row, y_scale)}
 
     def _lines(self, row: Quantity) -> list[dict[str, Any]]:
         axes = self._axes(row.name)
         x = axes["x"]
         layers: list[dict[str, Any]] = []
         if self.band:
-            layers.append(
-                {
-                    "mark": {"type": "area", "opacity": 0.18, "clip": True, "color": PALETTE[0]},
-                    "encoding": {"x": x, "y": axes["y"] | {"field": "band 0"}, "y2": {"field": "band 1"}},
-                }
-            )
+            area = {"type": "area", "opacity": 0.18, "clip": True, "color": PALETTE[0]}
+            place = {"x": x, "y": axes["y"] | {"field": "band 0"}, "y2": {"field": "band 1"}}
+            layers.append({"mark": area, "encoding": place})
         for n, curve in enumerate(self.curves):
             mark = {"type": "line", "clip": True, "strokeDash": [[1, 0], [6, 4], [2, 3]][n % 3]}
             transform, color = self._named(curve)
             place = {"x": x, "y": axes["y"] | {"field": f"shown {n}"}}
             layers.append({"transform": transform, "mark": mark, "encoding": place | color})
-        layers[-1]["params"] = [
-            {
-                "name": "zoom",
-                "select": {"type": "interval", "zoom": "wheel![event.ctrlKey || event.metaKey || event.shiftKey]"},
-                "bind": "scales",
-            }
-        ]
+        wheel = "wheel![event.ctrlKey || event.metaKey || event.shiftKey]"
+        layers[-1]["params"] = [{"name": "zoom", "select": {"type": "interval", "zoom": wheel}, "bind": "scales"}]
         return layers
 
     def _hover(self, row: Quantity) -> dict[str, Any]:
@@ -597,29 +535,17 @@ class Live:
             transform, color = self._named(case)
             named = {"calculate": f"{mark['off']} ? {mark['text']} + ', {OFF}' : ''", "as": "text"}
             drawn = {"type": "point", "shape": shapes[n % 4], "clip": True, "size": 240 - 80 * n, "opacity": 1}
-            layers.append(
-                {
-                    "transform": [*transform, *_calculated(mark), named],
-                    "layer": [{"mark": drawn, "encoding": axes | color}, _beside(axes, dy=14 * (n + 1))],
-                }
-            )
+            both = [{"mark": drawn, "encoding": axes | color}, _beside(axes, dy=14 * (n + 1))]
+            layers.append({"transform": [*transform, *_calculated(mark), named], "layer": both})
         text = f"{now['text']} + ({now['off']} ? ', {OFF} at ' + {now['at']} : '')"
         rule = {"type": "rule", "strokeDash": [3, 3], "opacity": 0.6, "clip": True}
         point = {"type": "point", "filled": True, "size": 90, "color": INK, "clip": True}
-        layers.append(
-            {
-                "transform": [*_calculated(now), {"calculate": text, "as": "text"}],
-                "layer": [
-                    {"mark": rule, "encoding": {"x": axes["x"]}},
-                    {"mark": point, "encoding": axes},
-                    _beside(axes, dy=-10, fontWeight=600),
-                ],
-            }
-        )
-        return layers
+        words = _beside(axes, dy=-10, fontWeight=600)
+        last = [{"mark": rule, "encoding": {"x": axes["x"]}}, {"mark": point, "encoding": axes}, words]
+        return [*layers, {"transform": [*_calculated(now), {"calculate": text, "as": "text"}], "layer": last}]
 
 
-def first_of(presets: Mapping[str, Mapping[str, Any]] | None) -> Mapping[str, Any]:
+def first_of(presets: Presets | None) -> Mapping[str, Any]:
     """Return the first preset of a chart, or an empty one.
 
     >>> first_of({"a": {"mfu": 0.4}, "b": {}}), first_of(None)
@@ -642,6 +568,11 @@ def _beside(axes: Mapping[str, Any], **look: float) -> dict[str, Any]:
 def word_label(name: str, word: str) -> str:
     """Return the label of an option: the name of a chip, else the option itself."""
     return str(chips()[word]["name"]) if name == "accelerator" else word
+
+
+def _position(channel: str, row: Quantity, scale: Mapping[str, Any]) -> dict[str, Any]:
+    axis = encoding.axis(row, channel, scale["type"])
+    return {"type": "quantitative", "title": encoding.axis_title(row), "scale": scale, "axis": axis}
 
 
 def _scaled(row: Quantity, value: str) -> str:

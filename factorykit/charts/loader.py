@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets, first_of
 
 
-def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def starvation_by_request(presets: Presets | None = None) -> Live:
     """Show the share of a step in which accelerators wait for data, by the bytes that a reader asks for at once."""
     start = {"inner_step_s": 6.0, "global_batch_size": 2048.0, "cache_hit_share": 0.0}
     start |= {"loader_exposed_s": "loader_starved_s", "outer_exposed_s": 0.0, "storage_left_bytes_per_s": 1e12}
@@ -33,7 +30,7 @@ def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None
     )
 
 
-def start_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def start_by_size(presets: Presets | None = None) -> Live:
     """Show the time from the start of a job to its first step, by its accelerators."""
     start = {"accelerators": 16384.0, "accelerators_per_node": 8.0}
     start |= {"storage_read_bytes_per_s": 2e12, "group_barriers": 6.0}

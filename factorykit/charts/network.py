@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets
 
 WIRINGS = {
     "Fat tree": "fat_tree",
@@ -24,11 +21,10 @@ DRAWN = ("Fat tree", "Rails alone", "Circuit switches on top", "Dragonfly+", "3D
 """Topologies that a picture can distinguish: dragonfly and dragonfly+ differ by less than one percent."""
 
 
-def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def fabrics(presets: Presets | None = None) -> Live:
     """Show the power and the cost of networks by topology, with equal endpoints."""
     return Live(
         title="Power and price of a fabric, by how it is wired",
-        base=first_of(presets),
         x="accelerators",
         outputs=("network_power_w", "network_capital_usd"),
         sliders=(
@@ -61,11 +57,10 @@ def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-def bus_bandwidth(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def bus_bandwidth(presets: Presets | None = None) -> Live:
     """Show the bus bandwidth of an all-reduce by size, with rings, trees and in-network reduction."""
     return Live(
         title="Bus bandwidth of an all-reduce, by size",
-        base=first_of(presets),
         x="collective_bytes",
         outputs=("bus_bytes_per_s",),
         sliders=(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Live, first_of
+from factorykit.charts.live import Live, Presets
 from factorykit.charts.theme import PALETTE
 
 
-def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def utilization_value(presets: Presets | None = None) -> Live:
     """Show the value of a cluster's utilization per year."""
     return Live(
         title="Worth of utilization in a year",
-        base=first_of(presets),
         x="utilization",
         outputs=("idle_usd_per_year",),
         sliders=("accelerators", "rental_usd_per_accelerator_h", "utilization", "utilization_before"),
@@ -31,11 +27,10 @@ def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) ->
     )
 
 
-def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def failures_by_size(presets: Presets | None = None) -> Live:
     """Show failures per hour and the cost of an hour, from eight accelerators to a million."""
     return Live(
         title="Failures a day and dollars an hour, by accelerators",
-        base=first_of(presets),
         x="accelerators",
         outputs=("failures_per_day", "cluster_usd_per_h"),
         sliders=("accelerators", "accelerator_mtbf_s", "rental_usd_per_accelerator_h", "pue"),

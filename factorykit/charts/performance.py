@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, Presets
 from factorykit.charts.theme import PALETTE
 from factorykit.core.vocabulary import quantity
 
@@ -53,7 +50,7 @@ def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
+def utilization_and_memory(presets: Presets) -> Live:
     """Show utilization and memory of a model on more accelerators with the same batch.
 
     ``presets`` are runs by label, each an architecture, an ``accelerator`` and a layout; the first is the one to start
@@ -61,7 +58,6 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     """
     return Live(
         title="Utilization and memory of one step, by accelerators",
-        base=next(iter(presets.values())),
         x="accelerators",
         outputs=("predicted_mfu", "memory_peak_bytes"),
         sliders=(*DEGREES, "scale_out_bytes_per_s"),

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets
 from factorykit.charts.theme import INK, PALETTE
 
-LAWS = (
+DISTRIBUTIONS = (
     Case("One rate for every size"),
     Case("Measured at 98,000", {"cluster_mtbf_s": "cluster_mtbf_superlinear_s"}),
     Case("Measured for small jobs", {"cluster_mtbf_s": "cluster_mtbf_small_job_s"}),
 )
-LAWS_FITTED = ("record", "exponential", "weibull", "lognormal")
+FITTED = ("record", "exponential", "weibull", "lognormal")
 STATES = {
     "kept": PALETTE[0],
     "lost": PALETTE[1],
@@ -29,18 +26,17 @@ STATES = {
 }
 
 
-def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def failures_by_size(presets: Presets | None = None) -> Live:
     """Show how many failures a day a job of some size has, and how likely a quiet hour is.
 
     ``presets`` are scenarios by label; the first is the one to start from.
     """
     return Live(
         title="Failures a day, by size of the job",
-        base=first_of(presets),
         x="accelerators",
         outputs=("failures_per_day",),
         sliders=("accelerators", "accelerator_mtbf_s", "span_s"),
-        curves=LAWS,
+        curves=DISTRIBUTIONS,
         readouts=("failures_per_day", "cluster_mtbf_s", "survival_probability", "accelerator_failures_per_year"),
         band={"accelerator_mtbf_s": 0.25},
         domain=(256.0, 262144.0),
@@ -89,7 +85,6 @@ def bring_up() -> Live:
     """Show how the time between failures grows while a new cluster sorts out its weak parts."""
     return Live(
         title="Time between failures of a new cluster, by its age",
-        base={},
         x="span_s",
         outputs=("bring_up_mtbf_s",),
         sliders=("accelerators", "lifetime_shape", "lifetime_scale_s", "span_s"),
@@ -104,11 +99,10 @@ def bring_up() -> Live:
     )
 
 
-def run_time(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def run_time(presets: Presets | None = None) -> Live:
     """Show how long a run takes on average and how far single runs spread, by the time a restart takes."""
     return Live(
         title="Expected wall-clock time and its spread, by restart time",
-        base=first_of(presets),
         x="restart_s",
         outputs=("checkpoint_wall_s", "checkpoint_wall_sd_s"),
         sliders=("cluster_mtbf_s", "checkpoint_interval_s", "checkpoint_write_s", "restart_s"),
@@ -237,7 +231,7 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
 
 
 def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
-    """Show how long things lasted, with limits, beside the laws fitted to them.
+    """Show how long lifetimes or repairs lasted, with limits, beside the distributions fitted to them.
 
     ``frame`` is the result of :func:`factorykit.lifetimes.compare_with_fits`.
     """
@@ -246,22 +240,22 @@ def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     words = "Share that lasts longer"
     y = alt.Y("survival:Q", title=words, axis=alt.Axis(format="%"))
     band = (
-        started.transform_filter(alt.datum.law == "record")
+        started.transform_filter(alt.datum.distribution == "record")
         .mark_area(opacity=0.25, color=INK)
         .encode(x=x, y=alt.Y("survival_low:Q", title=words), y2="survival_high:Q")
     )
     lines = started.mark_line().encode(
         x=x,
         y=y,
-        color=alt.Color("law:N", title=None, scale=alt.Scale(domain=list(LAWS_FITTED), range=[INK, *PALETTE[:3]])),
-        strokeWidth=alt.condition(alt.datum.law == "record", alt.value(2.5), alt.value(1.5)),
-        tooltip=[*encoding.tooltip(["law", "span_s"]), alt.Tooltip("survival:Q", title=words, format=".1%")],
+        color=alt.Color("distribution:N", title=None, scale=alt.Scale(domain=list(FITTED), range=[INK, *PALETTE[:3]])),
+        strokeWidth=alt.condition(alt.datum.distribution == "record", alt.value(2.5), alt.value(1.5)),
+        tooltip=[*encoding.tooltip(["distribution", "span_s"]), alt.Tooltip("survival:Q", title=words, format=".1%")],
     )
     return finish(
         band + lines,
         title,
         source=source,
-        description="Share of times that last longer than a span: the record with 95 % limits, and fitted laws.",
+        description="Share of times that last longer than a span: the record with 95 % limits, and fitted curves.",
     )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Live, first_of
+from factorykit.charts.live import Live, Presets
 from factorykit.charts.theme import PALETTE
 
 LOAD = ("concurrent_requests", "input_tokens", "output_tokens", "tensor_parallel")
@@ -20,11 +20,11 @@ KINDS = {"Input": "input", "Cached input": "cached", "Output": "output"}
 BOTH_LOG = alt.Scale(type="log", nice=False, padding=12)
 
 
-def frontier(plans: pl.DataFrame, measured: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
+def frontier(plans: pl.DataFrame, measured: pl.DataFrame | None, *, title: str, source: str) -> alt.LayerChart:
     """Show tokens/s per accelerator against tokens/s per user: predicted with 90 % intervals, and measured.
 
     ``plans`` is the frontier of a plan of :func:`factorykit.serve`; ``measured`` has ``output_tokens_per_s_per_user``,
-    ``output_tokens_per_s_per_accelerator``, ``tensor_parallel`` and ``concurrent_requests``.
+    ``output_tokens_per_s_per_accelerator``, ``tensor_parallel`` and ``concurrent_requests``, or is missing.
     """
     names = ["output_tokens_per_s_per_user", "output_tokens_per_s_per_accelerator"]
     layout = ["tensor_parallel", "concurrent_requests"]
@@ -37,9 +37,9 @@ def frontier(plans: pl.DataFrame, measured: pl.DataFrame, *, title: str, source:
         low=f"{rate}_low",
         high=f"{rate}_high",
     )
-    kind = alt.Scale(domain=["Predicted frontier", "Measured"], range=list(PALETTE[:2]))
-    started = encoding.chart(best.with_columns(kind=pl.lit(kind.domain[0])))
-    color = alt.Color("kind:N", title=None, scale=kind)
+    kinds = ["Predicted frontier", "Measured"][: 1 if measured is None else 2]
+    started = encoding.chart(best.with_columns(kind=pl.lit(kinds[0])))
+    color = alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=list(PALETTE[: len(kinds)])))
     tips = encoding.tooltip([*names, *layout])
     band = (
         encoding.chart(best.with_columns(pl.col("low").alias(names[1])))
@@ -47,13 +47,14 @@ def frontier(plans: pl.DataFrame, measured: pl.DataFrame, *, title: str, source:
         .encode(x=across, y=up, y2="high:Q")
     )
     line = started.mark_line(point=True).encode(x=across, y=up, color=color, tooltip=tips)
-    dots = (
-        encoding.chart(measured.with_columns(kind=pl.lit(kind.domain[1])))
+    dots = [
+        encoding.chart(rows.with_columns(kind=pl.lit(kinds[1])))
         .mark_point(filled=True, size=50, opacity=0.7)
         .encode(x=across, y=up, color=color, tooltip=tips)
-    )
+        for rows in (() if measured is None else (measured,))
+    ]
     return finish(
-        band + dots + line,
+        alt.layer(band, *dots, line),
         title,
         source=source,
         description="Tokens per second of one accelerator fall as each user gets tokens faster; the band is the 90 % "
@@ -127,11 +128,10 @@ def token_prices(plans: Mapping[str, Mapping[str, Any]], *, title: str, source: 
     )
 
 
-def replica(presets: Mapping[str, Mapping[str, Any]]) -> Live:
+def replica(presets: Presets) -> Live:
     """Show the speed for a user and the throughput of one replica by its requests in flight."""
     return Live(
         title="Tokens per second of a user and of an accelerator, by requests in flight",
-        base=first_of(presets),
         x="concurrent_requests",
         outputs=("output_tokens_per_s_per_user", "output_tokens_per_s_per_accelerator"),
         sliders=(*LOAD, *SAVINGS, "user_think_s"),
@@ -148,11 +148,10 @@ def replica(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     )
 
 
-def cost_of_a_token(presets: Mapping[str, Mapping[str, Any]]) -> Live:
+def cost_of_a_token(presets: Presets) -> Live:
     """Show the cost of a token by the share of its prompt that the prefix cache holds, with and without drafts."""
     return Live(
         title="Cost of a token, by prefix-cache hits",
-        base=first_of(presets),
         x="cached_input_share",
         outputs=("serving_usd_per_token",),
         sliders=(*LOAD, *SAVINGS, "rental_usd_per_accelerator_h"),

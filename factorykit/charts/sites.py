@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from factorykit.charts.live import Case, Live, first_of
+from factorykit.charts.live import Case, Live, Presets, first_of
 
 LATE: Final = 5.0 / 3.0
 """Steps behind which an exchange hides beside the backward pass, where its update comes a step late."""
@@ -18,17 +17,17 @@ METHODS: Final = (
 """Methods for comparison: data parallelism, DiLoCo and its streaming variant."""
 
 
-def utilization_by_rate(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def utilization_by_rate(presets: Presets | None = None) -> Live:
     """Show the share of the time in which sites do not wait for each other, by the rate between them."""
     return _utilization("wan_bytes_per_s", (1.25e7, 1.25e13), "the rate between them", presets)
 
 
-def utilization_by_distance(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+def utilization_by_distance(presets: Presets | None = None) -> Live:
     """Show the share of the time in which sites do not wait for each other, by the fibre between them."""
     return _utilization("site_distance_m", (1e3, 2e7), "their distance", presets)
 
 
-def _utilization(x: str, domain: tuple[float, float], by: str, presets: Mapping[str, Mapping[str, Any]] | None) -> Live:
+def _utilization(x: str, domain: tuple[float, float], by: str, presets: Presets | None) -> Live:
     start = {"inner_steps": 100.0, "outer_fragments": 16.0, "training_sites": 2.0, "wan_bytes_per_s": 1.25e10}
     return Live(
         title=f"Utilization of sites by {by}",

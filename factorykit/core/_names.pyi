@@ -664,6 +664,7 @@ QuantityName: TypeAlias = Literal[
     "native_attention",
     "message_s",
     "dispatch_masks",
+    "newton_schulz_steps",
     "grouped_tile_tokens",
     "gemm_share_16bit",
     "gemm_share_8bit",
@@ -791,6 +792,7 @@ QuantityName: TypeAlias = Literal[
     "break_even_requests_per_s",
     "user_think_s",
     "users_per_accelerator",
+    "serving_users",
     "kv_elements_per_token",
     "kv_bytes_per_token",
     "state_bytes_per_request",
@@ -1805,6 +1807,7 @@ class Quantities(TypedDict, total=False):
     native_attention: Any
     message_s: Any
     dispatch_masks: Any
+    newton_schulz_steps: Any
     grouped_tile_tokens: Any
     gemm_share_16bit: Any
     gemm_share_8bit: Any
@@ -1932,6 +1935,7 @@ class Quantities(TypedDict, total=False):
     break_even_requests_per_s: Any
     user_think_s: Any
     users_per_accelerator: Any
+    serving_users: Any
     kv_elements_per_token: Any
     kv_bytes_per_token: Any
     state_bytes_per_request: Any

@@ -46,6 +46,14 @@ def need(module: str) -> Any:
         raise not_installed(error) from None
 
 
+class Plotted:
+    """A result that has a chart."""
+
+    def plot(self) -> Any:
+        """Return the chart of the result: :func:`factorykit.plot`."""
+        return need("factorykit.charts.results").plot(self)
+
+
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
     """Return ``__getattr__`` and ``__all__`` of a package whose names are imported on first use.
 

@@ -1,4 +1,4 @@
-"""Strict, size-limited reading of untrusted files: bytes, text, JSON, CSV and Parquet."""
+"""Strict, size-limited reading of untrusted files: bytes, text, JSON, CSV and Parquet; and values for JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import math
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from errno import ENOENT
 from functools import cache
 from pathlib import Path
@@ -292,3 +292,21 @@ def frame_of_relation(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     frame = pl.DataFrame(stream)
     wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
     return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
+
+
+def json_value(value: Any) -> Any:
+    """Return plain JSON of a value: numbers that are not finite are null, dates are text.
+
+    >>> json_value({"loss": float("nan"), "days": (1.0, 2)})
+    {'loss': None, 'days': [1.0, 2]}
+    """
+    match value:
+        case bool() | int() | str() | None:
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): json_value(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [json_value(inner) for inner in value]
+    return str(value)

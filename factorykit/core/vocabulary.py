@@ -194,14 +194,11 @@ class Quantity:
             power = math.floor(math.log10(abs(value) * (1 + 0.5 * 10.0**-digits)))
             return f"{format_number(value / 10.0**power, digits)} × 10{str(power).translate(SUPERSCRIPTS)} FLOP"
         unit = self.unit.replace("byte", "B")
-        for scale, prefix in self._prefixes:
+        prefixes = SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if unit in ("USD", "1", "h") else ()
+        for scale, prefix in prefixes:
             if abs(value) >= scale * 0.9995:
                 return f"{format_number(value / scale, digits)} {prefix}{unit}".removesuffix(" 1")
         return f"{format_number(value, digits)} {unit}".removesuffix(" 1")
-
-    @property
-    def _prefixes(self) -> tuple[tuple[float, str], ...]:
-        return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1", "h") else ()
 
 
 @cache

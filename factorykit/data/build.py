@@ -21,7 +21,7 @@ from factorykit.core.validation import file_path
 from factorykit.core.vocabulary import unknown_quantity_message, vocabulary
 from factorykit.data.croissant import croissant
 from factorykit.data.entities import KINDS as ENTITIES
-from factorykit.data.entities import derived, needed, picked_from
+from factorykit.data.entities import derived, required_tables, statement_tables
 from factorykit.data.identifiers import KINDS, letters
 from factorykit.data.tables import CROISSANT, DESCRIPTOR, data_folder, sealed
 
@@ -181,7 +181,7 @@ def _derive(
 
     from factorykit.data.schemas import columns, is_derived
 
-    if not set(needed()) <= numbered.keys():
+    if not set(required_tables()) <= numbered.keys():
         return
     wanted = {name: types_of(columns(schema)) for name, schema in known.items() if is_derived(schema)}
     for name, frame in derived(numbered, wanted).items():
@@ -336,7 +336,7 @@ def _check_preferred(path: Path, columns: Mapping[str, Any], frame: pl.DataFrame
 
     if "preferred" not in columns or "statement" not in columns or path.stem in {*ENTITIES, "statements"}:
         return
-    many = path.stem in picked_from()
+    many = path.stem in statement_tables()
     about = next(name for name, column in columns.items() if (column.metadata or {}).get("entity"))
     picked = frame.group_by(about, maintain_order=True).agg(pl.col(LINE).first(), pl.col("preferred").count())
     wrong = pl.col("preferred") > 1 if many else pl.col("preferred") != 1

@@ -23,7 +23,7 @@ KINDS: Final = {
     "organisations": ("organisation_statements", "organisation"),
 }
 """For each table of entities: its table of statements, and the column with the key of the entity."""
-TOGETHER: Final = {
+FIELD_GROUPS: Final = {
     "clusters": (
         (
             *("accelerators", "accelerators_low", "accelerators_high", "accelerators_stated", "accelerator"),
@@ -45,9 +45,9 @@ TOGETHER: Final = {
 """Fields that are picked together: all of a group come from one statement, chosen by the first field."""
 FLOP_PER_WEIGHT_AND_TOKEN: Final = 6.0
 """As in the formula `training_flop`, which data may not import."""
-AHEAD: Final = ("under construction", "planned")
+PLANNED_STATUS: Final = ("under construction", "planned")
 """Status of statements about the future, which give way to every other statement about the same entity."""
-STANDING: Final = {
+SOURCE_KINDS: Final = {
     **dict.fromkeys(
         ("paper", "documentation", "datasheet", "repository"), "a paper, or a page of who built or made it"
     ),
@@ -63,13 +63,13 @@ BASES: Final = {
     "computed": "computed from the chips",
 }
 """Bases of the power of a cluster, the best first."""
-AHEAD_OF: Final = {"planned_facility_power_w": "facility_power_w", "planned_accelerators": "accelerators"}
+PLANNED_COLUMNS: Final = {"planned_facility_power_w": "facility_power_w", "planned_accelerators": "accelerators"}
 """Columns of what is still to be built, which are empty where it is no more than what stands."""
-MOST_PER_CHIP: Final = 2.5
+MAX_POWER_RATIO: Final = 2.5
 """Facility power over the design power of the chips up to which a reported power is taken."""
-NAMED: Final = {"runs": "model"}
+NAME_COLUMNS: Final = {"runs": "model"}
 """Field with the name of an entity, where it is not ``name``; its statement gives source and locator of the row."""
-BESIDE: Final = ("statement", "source", "locator", "as_of", "note", "preferred", "address")
+STATEMENT_COLUMNS: Final = ("statement", "source", "locator", "as_of", "note", "preferred", "address")
 """Columns about the statement itself, not about the entity."""
 
 
@@ -86,7 +86,7 @@ def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         if origin not in tables:
             continue
         frame = tables[origin].with_row_index("order")
-        beside = [name for name in BESIDE if name in frame.columns]
+        beside = [name for name in STATEMENT_COLUMNS if name in frame.columns]
         fields = [name for name in frame.columns if name not in (*beside, key, "order", "line_of_file")]
         for name in fields:
             is_number = frame.schema[name] == pl.Float64
@@ -94,7 +94,7 @@ def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                 frame.filter(pl.col(name).is_not_null()).select(
                     "order",
                     pl.lit(kind).alias("kind"),
-                    pl.col(key).alias("thing"),
+                    pl.col(key).alias("entity"),
                     pl.lit(name).alias("field"),
                     (pl.col(name) if is_number else pl.lit(None, pl.Float64)).alias("value"),
                     (pl.lit(None, pl.String) if is_number else pl.col(name)).alias("words"),
@@ -102,31 +102,33 @@ def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                 )
             )
     stated = pl.concat(parts, how="diagonal").join(ranks, on="source", how="left", maintain_order="left")
-    return picked(stated.sort("kind", "order", maintain_order=True)).drop("order", "standing")
+    return with_preferred(stated.sort("kind", "order", maintain_order=True)).drop("order", "standing")
 
 
 def _ranks(sources: pl.DataFrame) -> pl.DataFrame:
-    """Return the rank of each source: the position of its kind in `STANDING`."""
+    """Return the rank of each source: the position of its kind in `SOURCE_KINDS`."""
     import polars as pl
 
-    places = {kind: float(place) for place, kind in enumerate(STANDING)}
+    places = {kind: float(place) for place, kind in enumerate(SOURCE_KINDS)}
     return sources.select("source", standing=pl.col("kind").replace_strict(places, return_dtype=pl.Float64))
 
 
-def picked(stated: pl.DataFrame) -> pl.DataFrame:
+def with_preferred(stated: pl.DataFrame) -> pl.DataFrame:
     """Fill ``preferred`` with the reason for the value picked for each field of each entity; null for the others.
 
     ``preferred`` of the given rows is a manual choice, which decides among sources of the same rank.
     """
     import polars as pl
 
-    words = list(dict.fromkeys(STANDING.values()))
-    levels = [words.index(text) for text in STANDING.values()]
+    words = list(dict.fromkeys(SOURCE_KINDS.values()))
+    levels = [words.index(text) for text in SOURCE_KINDS.values()]
     level = pl.col("standing").replace_strict(
         dict(zip(map(float, range(len(levels))), levels, strict=True)), return_dtype=pl.Int64, default=len(words) - 1
     )
-    leads = {kind: [group[0] for group in groups] for kind, groups in TOGETHER.items()}
-    group_of = {f"{kind}/{name}": group[0] for kind, groups in TOGETHER.items() for group in groups for name in group}
+    leads = {kind: [group[0] for group in groups] for kind, groups in FIELD_GROUPS.items()}
+    group_of = {
+        f"{kind}/{name}": group[0] for kind, groups in FIELD_GROUPS.items() for group in groups for name in group
+    }
     path = pl.concat_str("kind", pl.lit("/"), "field")
     lead = pl.any_horizontal((pl.col("kind") == kind) & pl.col("field").is_in(names) for kind, names in leads.items())
     rows = stated.with_columns(
@@ -134,12 +136,12 @@ def picked(stated: pl.DataFrame) -> pl.DataFrame:
         is_lead=lead,
         level=level,
         newest=pl.col("as_of").str.split("/").list.last().fill_null(""),
-        is_planned=((pl.col("field") == "status") & pl.col("words").is_in(AHEAD)),
+        is_planned=((pl.col("field") == "status") & pl.col("words").is_in(PLANNED_STATUS)),
     ).with_columns(
-        has_lead=pl.col("is_lead").any().over("kind", "thing", "group", "statement"),
+        has_lead=pl.col("is_lead").any().over("kind", "entity", "group", "statement"),
         planned=pl.col("is_planned").any().over("kind", "statement"),
     )
-    about = ["kind", "thing", "group"]
+    about = ["kind", "entity", "group"]
     best = (
         rows.sort(
             *about,
@@ -179,36 +181,36 @@ def rows(kind: str, stated: pl.DataFrame, columns: Mapping[str, Any]) -> pl.Data
 
     _, key = KINDS[kind]
     mine = stated.filter(pl.col("kind") == kind)
-    mine = mine.join(mine.filter(field="example").select("thing"), on="thing", how="anti", maintain_order="left")
+    mine = mine.join(mine.filter(field="example").select("entity"), on="entity", how="anti", maintain_order="left")
     chosen = mine.filter(pl.col("preferred").is_not_null())
-    things: dict[str, dict[str, Any]] = {}
-    ahead = set(mine.filter(pl.col("words").is_in(AHEAD), field="status")["statement"])
+    entities: dict[str, dict[str, Any]] = {}
+    ahead = set(mine.filter(pl.col("words").is_in(PLANNED_STATUS), field="status")["statement"])
     newest: dict[str, tuple[bool, str]] = {}
     for row in chosen.iter_rows(named=True):
-        thing = things.setdefault(row["thing"], {key: row["thing"]})
-        thing[row["field"]] = row["words"] if row["value"] is None else row["value"]
+        entity = entities.setdefault(row["entity"], {key: row["entity"]})
+        entity[row["field"]] = row["words"] if row["value"] is None else row["value"]
         date = (row["statement"] not in ahead, (row["as_of"] or "").partition("/")[0])
-        newest[row["thing"]] = max(newest.get(row["thing"], date), date)
-        if row["field"] == NAMED.get(kind, "name"):
-            thing |= {
+        newest[row["entity"]] = max(newest.get(row["entity"], date), date)
+        if row["field"] == NAME_COLUMNS.get(kind, "name"):
+            entity |= {
                 name: row.get(name) for name in ("statement", "source", "locator", "note", "preferred", "address")
             }
-    count = dict(mine.group_by("thing").agg(pl.col("statement").n_unique()).iter_rows())
-    for name, thing in things.items():
-        thing |= {"as_of": newest[name][1] or None, "statement_count": float(count[name])}
+    count = dict(mine.group_by("entity").agg(pl.col("statement").n_unique()).iter_rows())
+    for name, entity in entities.items():
+        entity |= {"as_of": newest[name][1] or None, "statement_count": float(count[name])}
     schema = {name: pl.Float64 if column == "number" else pl.String for name, column in columns.items()}
-    return pl.DataFrame([{name: thing.get(name) for name in schema} for thing in things.values()], schema=schema)
+    return pl.DataFrame([{name: entity.get(name) for name in schema} for entity in entities.values()], schema=schema)
 
 
 def complete(
-    things: dict[str, pl.DataFrame], stated: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
+    entities: dict[str, pl.DataFrame], stated: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of entities with columns from other tables: computed power, prices, runs of models."""
-    runs = _computed(things["runs"], things["models"])
-    return things | {
-        "clusters": _powered(things["clusters"], stated, tables),
-        "sites": _priced(things["sites"], tables),
-        "models": _trained(things["models"], runs),
+    runs = _computed(entities["runs"], entities["models"])
+    return entities | {
+        "clusters": _powered(entities["clusters"], stated, tables),
+        "sites": _priced(entities["sites"], tables),
+        "models": _trained(entities["models"], runs),
         "runs": runs,
     }
 
@@ -232,14 +234,14 @@ def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, 
         .drop("of_statement")
     )
     reported = stated.filter(pl.col("preferred").is_not_null(), kind="clusters", field="power_reported_w")
-    ahead = tables["cluster_statements"].filter(pl.col("status").is_in(AHEAD)).group_by("cluster")
+    ahead = tables["cluster_statements"].filter(pl.col("status").is_in(PLANNED_STATUS)).group_by("cluster")
     overhead = pl.col("accelerators") * assumed["node_overhead_power_w"] / per_node
     ratio = pl.col("reported") / pl.col("chips_power_w")
     return (
         clusters.drop("chips_power_w", "planned_facility_power_w", "planned_accelerators")
         .join(chip, on="accelerator", how="left", maintain_order="left")
         .join(by_kind, on=["cluster", "accelerators"], how="left", maintain_order="left")
-        .join(reported.select(cluster="thing", reported="value"), on="cluster", how="left", maintain_order="left")
+        .join(reported.select(cluster="entity", reported="value"), on="cluster", how="left", maintain_order="left")
         .join(
             ahead.agg(
                 planned_facility_power_w=pl.max_horizontal("facility_power_w", "power_reported_w").max(),
@@ -252,14 +254,14 @@ def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, 
         .with_columns(chips_power_w=pl.coalesce("by_kind", pl.col("accelerators") * pl.col("tdp_w")))
         .with_columns(
             computed=(pl.col("chips_power_w") + overhead) * pl.col("pue").fill_null(assumed["pue"]),
-            plausible=pl.when(ratio.is_between(1.0, MOST_PER_CHIP).fill_null(value=True)).then("reported"),
+            plausible=pl.when(ratio.is_between(1.0, MAX_POWER_RATIO).fill_null(value=True)).then("reported"),
         )
         .with_columns(
             facility_power_w=pl.coalesce(*BASES),
             facility_power_computed_w="computed",
             power_remark=pl.when(pl.coalesce("facility_power_w", "plausible").is_not_null())
             .then("power_remark")
-            .when(pl.col("computed") > MOST_PER_CHIP * pl.col("chips_power_w"))
+            .when(pl.col("computed") > MAX_POWER_RATIO * pl.col("chips_power_w"))
             .then(pl.lit("computed: the rest of its node draws more than its small chips")),
             power_basis=pl.coalesce(
                 pl.when(pl.col(name).is_not_null()).then(pl.lit(text)) for name, text in BASES.items()
@@ -267,7 +269,7 @@ def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, 
         )
         .with_columns(
             pl.when(pl.col(name) > pl.col(of).fill_null(0.0)).then(pl.col(name)).alias(name)
-            for name, of in AHEAD_OF.items()
+            for name, of in PLANNED_COLUMNS.items()
         )
         .select(clusters.columns)
     )
@@ -335,7 +337,7 @@ def _trained(models: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def at(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Mapping[str, str]) -> pl.DataFrame:
+def as_of(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Mapping[str, str]) -> pl.DataFrame:
     """Return a table of entities as of the end of ``when``, from the statements up to then.
 
     Entities without a statement by then are omitted, as are columns from other tables.
@@ -352,9 +354,9 @@ def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[st
     """Return the derived tables by name."""
     stated = statements(tables)
     fresh = freshness(tables).select(list(columns["freshness"]))
-    things = complete({kind: rows(kind, stated, columns[kind]) for kind in KINDS}, stated, tables)
+    entities = complete({kind: rows(kind, stated, columns[kind]) for kind in KINDS}, stated, tables)
     series = history.months(tables).select(list(columns["months"]))
-    return {"freshness": fresh, "statements": stated.select(list(columns["statements"])), "months": series, **things}
+    return {"freshness": fresh, "statements": stated.select(list(columns["statements"])), "months": series, **entities}
 
 
 def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -389,11 +391,11 @@ def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def picked_from() -> set[str]:
+def statement_tables() -> set[str]:
     """Return the tables of statements from which entities are picked field by field."""
     return {origin for origin, _ in KINDS.values()}
 
 
-def needed() -> set[str]:
+def required_tables() -> set[str]:
     """Return the tables that `derived` reads."""
-    return {"sources", "accelerators", "cluster_chips", "defaults", "electricity"} | picked_from() | history.NEEDED
+    return {"sources", "accelerators", "cluster_chips", "defaults", "electricity"} | statement_tables() | history.NEEDED

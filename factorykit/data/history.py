@@ -49,28 +49,22 @@ def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
     for each in _largest_cluster(tables):
-        yield _from_source(each, "epoch_clusters", "cluster_statements and cluster_chips")
+        yield _from(each, "cluster_statements and cluster_chips", "epoch_clusters")
     for each in _sites(tables["site_statements"]):
-        yield _from_source(each, "epoch_data_centers", "site_statements")
-    yield _from_source(_chips(tables["chip_counts"]), "epoch_chip_counts", "chip_counts")
-    yield _from_source(_price_of_a_rate(tables["chip_prices"]), "epoch_hardware", "chip_prices")
+        yield _from(each, "site_statements", "epoch_data_centers")
+    yield _from(_chips(tables["chip_counts"]), "chip_counts", "epoch_chip_counts")
+    yield _from(_price_of_a_rate(tables["chip_prices"]), "chip_prices", "epoch_hardware")
     for each in _rent(tables["price_months"], tables["accelerators"]):
         yield _from(each, "price_months")
-    yield _from_source(_electricity(tables["electricity_months"]), "ember_prices", "electricity_months")
+    yield _from(_electricity(tables["electricity_months"]), "electricity_months", "ember_prices")
 
 
-def _from_source(frame: pl.DataFrame, source: str, table: str) -> pl.DataFrame:
-    """Add the source of the rows from which the series is computed."""
+def _from(frame: pl.DataFrame, table: str, source: str | None = None) -> pl.DataFrame:
+    """Add the table from which the series is computed, and the source of its rows where they do not hold it."""
     import polars as pl
 
-    return _from(frame.with_columns(source=pl.lit(source)), table)
-
-
-def _from(frame: pl.DataFrame, table: str) -> pl.DataFrame:
-    """Add the table from which the series is computed."""
-    import polars as pl
-
-    return frame.with_columns(locator=pl.lit(f"computed from the table {table}"))
+    labels = {"locator": pl.lit(f"computed from the table {table}")}
+    return frame.with_columns(**labels, **({"source": pl.lit(source)} if source else {}))
 
 
 def _named(frame: pl.DataFrame, quantity: str, of: str | None = None, status: str | None = None) -> pl.DataFrame:

@@ -68,6 +68,18 @@ def identify(kind: str, name: str) -> str:
     return _only(kind, name, names.loose.get(letters(kind, text), ()), names)
 
 
+def known_key(kind: str, name: str | None) -> str | None:
+    """Return the key of an entity, None if the name is missing, unknown or ambiguous.
+
+    >>> known_key("accelerator", "H100 SXM5"), known_key("accelerator", "abacus")
+    ('h100_sxm', None)
+    """
+    try:
+        return identify(kind, name) if name else None
+    except UnknownName:
+        return None
+
+
 def accelerator_in(text: str) -> str:
     """Return the key of the chip named in a longer text.
 

@@ -100,7 +100,7 @@ def _of_entities(kind: str, key: str | None) -> pl.DataFrame:
     import polars as pl
 
     about = KINDS[kind][1]
-    stated = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"thing": about})
+    stated = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"entity": about})
     if key is not None:
         known = table(kind).select(about).collect()[about].to_list()
         one_of(f"{about} in {kind}", key, known)

@@ -33,12 +33,6 @@ def data_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[2] / "data"
 
 
-def notebooks_folder() -> Path:
-    """Return the folder of the notebooks: the installed package's, which have no outputs, else the repository's."""
-    installed = Path(__file__).with_name("notebooks")
-    return installed if installed.is_dir() else Path(__file__).parents[2] / "notebooks"
-
-
 def _data_file(name: str) -> Path:
     """Return the newest complete version of a file of the data package."""
     folder = data_folder()
@@ -239,7 +233,7 @@ def _as_of(resource: dict[str, Any], frame: pl.LazyFrame, date: str) -> pl.LazyF
     if resource["name"] in entities.KINDS:
         origin, _ = entities.KINDS[resource["name"]]
         read = {name: table(name).collect() for name in ("sources", origin)}
-        return entities.at(resource["name"], date, read, {field["name"]: field["type"] for field in fields}).lazy()
+        return entities.as_of(resource["name"], date, read, {field["name"]: field["type"] for field in fields}).lazy()
     if all(field["name"] != "as_of" for field in fields):
         raise DatasetError(f"{resource['name']} has no column as_of; omit as_of")
     begins = pl.col("as_of").str.split("/").list.first().str.slice(0, len(date))

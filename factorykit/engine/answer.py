@@ -25,13 +25,13 @@ class Answer(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
-    def _told(self) -> list[tuple[str, str, str]]:
+    def _rows(self) -> list[tuple[str, str, str]]:
         return [(name, quantity(name).label, quantity(name).text(value)) for name, value in self.items()]
 
     def _repr_html_(self) -> str:
-        return html_table(("Quantity", "Value", "Name"), [(label, text, name) for name, label, text in self._told()])
+        return html_table(("Quantity", "Value", "Name"), [(label, text, name) for name, label, text in self._rows()])
 
     def _repr_markdown_(self) -> str:
         return "\n".join(
-            ["| Quantity | Value |", "|---|---|", *(f"| {label} | {text} |" for _, label, text in self._told())]
+            ["| Quantity | Value |", "|---|---|", *(f"| {label} | {text} |" for _, label, text in self._rows())]
         )

@@ -62,7 +62,9 @@ def evaluate(
         If names do not lead from inputs to outputs.
     ScenarioError
         If a value or a result has the wrong type, is null, not finite, out of bounds, or inconsistent with the others.
-        In a LazyFrame, whose values are not known yet, outputs that need such a value are null.
+        In a LazyFrame, whose values are not known yet, outputs that need such a value are null. If a given value is not
+        used for the one output of a mapping although it can only serve to replace an assumption; the message names what
+        would use it. With several outputs, and for a column of a frame, this is a warning.
 
     Warns
     -----

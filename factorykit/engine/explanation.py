@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.assumptions import value_source
+from factorykit.engine.emit.latex import as_latex, symbol_latex
 from factorykit.engine.html import html_text, linked
 from factorykit.engine.resolve import Resolution
 from factorykit.engine.step import ALTERNATIVE, DEFAULT, FORMULA, NEUTRAL, Step
 from factorykit.formulas import catalogue
 from factorykit.formulas.bibliography import citation, references
-from factorykit.formulas.expressions import Symbol, Term, as_latex, as_text, symbol_latex
+from factorykit.formulas.expressions import Symbol, Term, as_text
 from factorykit.formulas.expressions import steps as steps_of
 
 if TYPE_CHECKING:
@@ -117,11 +118,7 @@ def _explained(step: Step, results: Mapping[str, float | str]) -> ExplainedStep:
         quantity(step.quantity).unit,
         _with_parts(step, as_text, "; ") if computed else "",
         _with_parts(step, as_latex, r",\quad ") if computed else "",
-        source(step.quantity)
-        if step.origin == FORMULA
-        else ""
-        if step.origin == ALTERNATIVE
-        else value_source(step, results),
+        _source(step, results),
         step.origin,
         step.arguments,
     )

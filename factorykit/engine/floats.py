@@ -10,7 +10,7 @@ from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.conditions import is_consistent
-from factorykit.engine.resolve import Resolution, Shape, assumed_otherwise, consistency, unused
+from factorykit.engine.resolve import Resolution, Shape, User, assumed_otherwise, consistency, unused
 from factorykit.engine.run import compute
 from factorykit.engine.step import Step, ancestors, leaves
 
@@ -36,8 +36,12 @@ def check_consistency(shape: Shape, values: Results) -> None:
             )
 
 
-def check_assumptions(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]) -> None:
-    """Refuse a given derived value that is not used and differs from the value that the defaults lead to.
+def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str], *, is_frame: bool) -> None:
+    """Refuse given values that are not used although they could replace an assumption, or warn of them.
+
+    Refused is a derived value that differs from the one that defaults lead to, and, for one output, a value that can
+    have no other purpose. Values with a source are excepted. Of the columns of a frame those with another purpose are
+    no mistake, and the others cause a warning.
 
     Raises
     ------
@@ -45,48 +49,63 @@ def check_assumptions(shape: Shape, values: Mapping[str, Any], sourced: Collecti
     MissingQuantity, CycleError
         If the given quantities do not lead to the outputs.
     """
-    for name, steps, assumed in assumed_otherwise(shape):
+    outputs = ", ".join(shape.outputs or ())
+    confirmed = set()
+    for name, steps, assumed in assumed_otherwise(shape) if shape.assume else ():
         if name in sourced or name not in values or not values.keys() >= set(leaves(steps)):
             continue
         results = compute(steps, values)
-        if not is_consistent(values[name], results[name]):
-            shown = ", ".join(_stated(each, results[each]) for each in assumed[:MAX_ASSUMED])
-            others = f" and {len(assumed) - MAX_ASSUMED} more" if len(assumed) > MAX_ASSUMED else ""
-            raise ScenarioError(
-                f"{_stated(name, values[name])} is not used for {', '.join(shape.outputs or ())}: "
-                f"{shown}{others} is assumed, which gives {_stated(name, results[name])}; "
-                f"give {' or '.join(assumed[:MAX_ASSUMED])}, or drop {name}"
-            )
+        if is_consistent(values[name], results[name]):
+            confirmed.add(name)
+            continue
+        shown = ", ".join(_stated(each, results[each]) for each in assumed[:MAX_ASSUMED])
+        others = f" and {len(assumed) - MAX_ASSUMED} more" if len(assumed) > MAX_ASSUMED else ""
+        raise ScenarioError(
+            f"{_stated(name, values[name])} is not used for {outputs}: "
+            f"{shown}{others} is assumed, which gives {_stated(name, results[name])}; "
+            f"give {' or '.join(assumed[:MAX_ASSUMED])}, or drop {name}"
+        )
+    idle: dict[User, list[str]] = {}
+    for name, user in unused(shape).items():
+        counts = _has_effect(name, values[name]) if name in values else user.is_wanted or not is_frame
+        if counts and name not in sourced and name not in confirmed:
+            idle.setdefault(user, []).append(name)
+    for user, names in idle.items():
+        sentence = _sentence(user, names, values, outputs)
+        if user.is_wanted and not is_frame and len(set(shape.outputs or ())) == 1:
+            raise ScenarioError(sentence)
+        warn(sentence)
 
 
 def _stated(name: str, value: Any) -> str:
-    return f"{name} = {quantity(name).text(value)}"
+    return name if value is None else f"{name} = {quantity(name).text(value)}"
 
 
-def warn_of_unused(shape: Shape, values: Results, sourced: Collection[str]) -> None:
-    """Warn of given quantities that the outputs do not use, and of the alternative model that would use them.
-
-    Values with a source are excepted.
-
-    Raises
-    ------
-    MissingQuantity, CycleError
-        If the given quantities do not lead to the outputs.
-    """
-    idle: dict[tuple[str, str] | None, list[str]] = {}
-    for name, model in unused(shape).items():
-        if name in values and name not in sourced:
-            idle.setdefault(model, []).append(name)
-    for model, names in idle.items():
-        remedy = f"; using={dict([model])!r} computes with {'it' if len(names) == 1 else 'them'}" if model else ""
-        warn_of_idle({name: values[name] for name in names}, shape.outputs or (), remedy)
+def _sentence(user: User, names: Sequence[str], values: Mapping[str, Any], outputs: str) -> str:
+    """Return that quantities are not used, what would use them, and the remedy."""
+    stated = [_stated(name, values.get(name)) for name in names]
+    more = [f"{len(stated) - MAX_CAUSES} more"] if len(stated) > MAX_CAUSES else []
+    verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
+    head = f"{', '.join([*stated[:MAX_CAUSES], *more])} {verb} not used for {outputs}"
+    if not user.model:
+        return head
+    if not user.missing:
+        return f"{head}; using={user.using!r} uses {them}, or drop {them}"
+    way = f"{user.model} for {user.step} would use" if user.using else f"{user.step} would be computed from"
+    missing = [*user.missing[:MAX_CAUSES]] + [f"{len(user.missing) - MAX_CAUSES} more"] * (
+        len(user.missing) > MAX_CAUSES
+    )
+    return f"{head}; {way} {them} and needs {', '.join(missing)}; give those, or drop {them}"
 
 
-def warn_of_idle(values: Mapping[str, Any], outputs: Sequence[str], remedy: str = "") -> None:
+def warn_of_idle(values: Mapping[str, Any], outputs: Sequence[str]) -> None:
     """Warn that given quantities do not change the outputs; zeros and neutral values are expected not to."""
-    if names := [name for name, value in values.items() if value not in (quantity(name).neutral, 0.0)]:
-        verb = "is" if len(names) == 1 else "are"
-        warn(f"{', '.join(names)} {verb} not used for {', '.join(outputs)}{remedy}")
+    if names := [name for name, value in values.items() if _has_effect(name, value)]:
+        warn(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not used for {', '.join(outputs)}")
+
+
+def _has_effect(name: str, value: Any) -> bool:
+    return value not in (quantity(name).neutral, 0.0)
 
 
 def check(resolution: Resolution, results: Results) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -92,7 +93,9 @@ class Question:
         if is_frame(inputs):
             names = frozenset(name for name in frame_schema("inputs", inputs) if name in vocabulary())
             _check_given_once(names, models)
-            return cls({}, models, asked, assume, names, inputs)
+            question = cls({}, models, asked, assume, names, inputs)
+            question.check_used()
+            return question
         if not isinstance(inputs, Mapping):
             raise ScenarioError(f"inputs must be a mapping or a frame, got {short_repr(inputs)}")
         values: dict[str, float | str] = {}
@@ -160,18 +163,14 @@ class Question:
         floats.check_consistency(self.shape(), self.values)
 
     def check_used(self) -> None:
-        """Refuse values that contradict an assumption, and warn of those that are not used where others are assumed.
+        """Refuse values that contradict an assumption, or that are not used where others are assumed.
 
-        Values of a preset or of a known model, which have a source, are excepted.
+        With several outputs, and of the columns of a frame, those that are not used cause a warning. Values of a preset
+        or of a known model, which have a source, are excepted.
         """
-        if self.outputs is None or not self.assume:
-            return
-        shape = self.shape()
-        try:
-            floats.check_assumptions(shape, self.values, self.sources)
-        except (MissingQuantity, CycleError):
-            return
-        floats.warn_of_unused(shape, self.values, self.sources)
+        if self.outputs is not None:
+            with suppress(MissingQuantity, CycleError):
+                floats.check_used(self.shape(), self.values, self.sources, is_frame=self.frame is not None)
 
     def resolve(self) -> Chain:
         """Return the chain of steps to the outputs.

@@ -27,6 +27,7 @@ from factorykit.engine.step import (
     SPECIFICATION,
     Step,
     alternative,
+    ancestors,
     constant,
     leaves,
 )
@@ -147,11 +148,16 @@ def consistency(shape: Shape) -> tuple[tuple[str, tuple[Step, ...]], ...]:
         if quantity(name).is_derived:
             calibrated = constants.APPLY_WITH in shape.given
             rest = replace(shape, given=shape.given - {name}, outputs=(name,), assume=False, calibrated=calibrated)
-            try:
-                found.append((name, resolve(rest).steps))
-            except (MissingQuantity, CycleError):
-                continue
+            found += [(name, resolution.steps)] if (resolution := _resolved(rest)) else []
     return tuple(found)
+
+
+def _resolved(shape: Shape) -> Resolution | None:
+    """Return the steps to the outputs, or None where quantities are missing or depend on themselves."""
+    try:
+        return resolve(shape)
+    except (MissingQuantity, CycleError):
+        return None
 
 
 def compared(shape: Shape) -> frozenset[str]:
@@ -161,57 +167,118 @@ def compared(shape: Shape) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def assumed_otherwise(shape: Shape) -> tuple[tuple[str, tuple[Step, ...], tuple[str, ...]], ...]:
-    """Return the given derived quantities that the outputs do not use although the same defaults determine them.
+    """Return the given derived quantities that the outputs do not use and that defaults determine otherwise.
 
-    Each comes with the steps that lead to it instead, and the defaults.
+    Each comes with the steps that lead to it instead, and the defaults. They are defaults of the outputs, too, or the
+    quantity could replace an assumption on the way to the outputs.
     """
     resolution = resolve(shape)
+    users = _users(resolution)
     found = []
-    for name in sorted(shape.given.difference(resolution.leaves)) if resolution.defaults else ():
-        if quantity(name).is_derived:
-            try:
-                instead = resolve(replace(shape, given=shape.given - {name}, outputs=(name,)))
-            except (MissingQuantity, CycleError):
-                continue
-            if shared := tuple(default for default in instead.defaults if default in resolution.defaults):
-                found.append((name, instead.steps, shared))
+    derived = [name for name in sorted(shape.given.difference(resolution.leaves)) if quantity(name).is_derived]
+    for name in derived if resolution.defaults else ():
+        if instead := _resolved(replace(shape, given=shape.given - {name}, outputs=(name,))):
+            shared = tuple(each for each in instead.defaults if name in users or each in resolution.defaults)
+            found += [(name, instead.steps, shared)] if shared else []
     return tuple(found)
 
 
+class User(NamedTuple):
+    """The way to use an unused quantity: an alternative model of a step, or the step's own formula.
+
+    It is wanted where an assumption stands for the step, and the formula or the condition of the model applies; where
+    the quantity is a result and the given ones alone determine the model; or where only alternative models have the
+    quantity as input. ``missing`` are its further inputs.
+    """
+
+    step: str
+    model: str
+    is_wanted: bool = False
+    missing: tuple[str, ...] = ()
+
+    @property
+    def using(self) -> dict[str, str]:
+        """The choice of the alternative model, if there is one."""
+        return {} if self.model == self.step else {self.step: self.model}
+
+
 @lru_cache(maxsize=512)
-def unused(shape: Shape) -> Mapping[str, tuple[str, str] | None]:
+def unused(shape: Shape) -> Mapping[str, User]:
     """Return the given quantities that could replace an assumption on the way to the outputs and are not used.
 
-    Each comes with the alternative model that would use it, by its quantity and its name, or None where no model of a
-    quantity among the steps uses it directly.
+    Each comes with what would use it. Without ``assume`` only those of wanted models are listed. A quantity from which
+    a given one is otherwise computed is left out: that one is given instead.
     """
     resolution = resolve(shape)
-    idle = (shape.given & _relevant(resolution)) - resolution.used - compared(shape)
-    found: dict[str, tuple[str, str] | None] = dict.fromkeys(sorted(idle))
-    for step in resolution.steps if not shape.using else ():
-        for model in quantity(step.quantity).alternatives:
-            if model not in resolution.computed and not quantity(model).used_when and model in _formulas():
-                users = {name: (step.quantity, model) for name in _formulas()[model].arguments if name in found}
-                found |= {name: user for name, user in users.items() if found[name] is None}
+    users = _users(resolution)
+    idle = shape.given.intersection(users) - resolution.used - compared(shape)
+    found = {name: _with_missing(users[name], name, shape) for name in sorted(idle)}
+    if not all(user.is_wanted for user in found.values()):
+        replaced = frozenset[str]().union(*(_computed_from(name, shape) for name in resolution.leaves))
+        found = {name: user for name, user in found.items() if user.is_wanted or name not in replaced}
     return MappingProxyType(found)
 
 
-def _relevant(resolution: Resolution) -> frozenset[str]:
-    """Return the quantities from which formulas, or an alternative model of a step, lead to values with assumptions."""
-    assumed: set[str] = set()
+def _computed_from(name: str, shape: Shape) -> set[str]:
+    """Return what a given quantity would be computed from, without constants of ours, if it were not given."""
+    instead = _resolved(replace(shape, given=shape.given - {name}))
+    steps = instead.steps if instead else ()
+    found = ancestors((name,), steps)
+    return set() if any(s.origin == DEFAULT and not s.arguments and s.quantity in found for s in steps) else found
+
+
+def _users(resolution: Resolution) -> dict[str, User]:
+    """Return the quantities that could replace an assumption, each with the nearest formula or alternative model.
+
+    Wanted ones come first.
+    """
+    given, formulas = resolution.shape.given, _formulas()
+    assumed: dict[str, Step] = {}
     for step in resolution.steps:
-        if step.origin in (DEFAULT, NEUTRAL) or not assumed.isdisjoint(step.arguments):
-            assumed.add(step.quantity)
-    settled = resolution.shape.given | resolution.computed - assumed
-    found, open_names = set[str](), list(resolution.outputs)
-    while open_names:
-        name = open_names.pop()
-        if name not in found and name not in settled:
-            step = _formulas().get(name)
-            open_names += step.arguments if step else ()
-            open_names += quantity(name).alternatives if name in resolution.computed else ()
-        found.add(name)
-    return frozenset(found)
+        if step.origin in (DEFAULT, NEUTRAL) or not assumed.keys().isdisjoint(step.arguments):
+            assumed[step.quantity] = step
+    ways: list[tuple[str, User]] = []
+    for name, step in assumed.items():
+        is_free = step.origin in (DEFAULT, NEUTRAL)
+        own = formulas[name].arguments if resolution.shape.assume and name in formulas else ()
+        models = [model for model in quantity(name).alternatives if model not in resolution.computed]
+        is_met = {model: is_free and not given.isdisjoint(quantity(model).used_when) for model in models}
+        ways += [(need, User(name, name, is_free)) for need in own]
+        ways += [(model, User(name, model, is_met[model])) for model in models]
+    ways.sort(key=lambda way: not quantity(way[1].model).used_when)
+    known = given | resolution.computed
+    found: dict[str, User] = {}
+    for is_wanted in (True, False) if resolution.shape.assume else (True,):
+        level = [way for way in ways if way[1].is_wanted == is_wanted]
+        while new := dict.fromkeys(way for way in level if way[0] not in found):
+            found |= dict(reversed(new))
+            next_ones = (way for way in new if found[way[0]] == way[1] and way[0] in formulas and way[0] not in known)
+            level = [(need, user) for name, user in next_ones for need in formulas[name].arguments]
+    return found
+
+
+@cache
+def _inputs_of_alternatives() -> frozenset[str]:
+    """Return the quantities that only alternative models need."""
+    models = {model for row in vocabulary().values() for model in row.alternatives}
+    needs = {model: frozenset(arguments(formula)) for model, formula in catalogue().items()}
+    standard = frozenset[str]().union(*(needs[name] for name in needs.keys() - models))
+    return frozenset[str]().union(*(needs[name] for name in models)) - standard
+
+
+def _with_missing(user: User, name: str, shape: Shape) -> User:
+    """Return the user of a quantity with its further inputs; of an unwanted model only where it needs the quantity."""
+    is_input = name == user.model or name in _formulas()[user.model].arguments
+    model = replace(shape, outputs=(user.model,), assume=False)
+    is_wanted = user.is_wanted or name in _inputs_of_alternatives()
+    is_wanted = is_wanted or (is_input and bool(user.using) and quantity(name).is_derived and bool(_resolved(model)))
+    if not is_wanted and not is_input:
+        return User("", "")
+    try:
+        resolve(replace(model, assume=shape.assume and bool(user.using)))
+    except MissingQuantity as error:
+        return user._replace(is_wanted=is_wanted, missing=error.missing)
+    return user._replace(is_wanted=is_wanted)
 
 
 class _Supply:
@@ -340,11 +407,7 @@ def _is_computable(models: Mapping[str, str], shape: Shape) -> bool:
     if not shape.given.isdisjoint(models) or not all(_is_applicable(model, shape.given) for model in models.values()):
         return False
     using = tuple(sorted({**dict(shape.using), **models}.items()))
-    try:
-        resolve(replace(shape, outputs=tuple(models.values()), using=using))
-    except (MissingQuantity, CycleError):
-        return False
-    return True
+    return _resolved(replace(shape, outputs=tuple(models.values()), using=using)) is not None
 
 
 def _needs(outputs: Iterable[str], supply: _Supply) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:

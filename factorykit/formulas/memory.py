@@ -10,6 +10,8 @@ AGAIN = 1.4
 GATHERED_BYTES = 2.0
 """Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: one
 of two inputs on average, as measured of nanotron's layouts before and after it gathered them again."""
+MOST_GATHERED = 8.0
+"""Ranks beyond which these bytes shrink with their number: larger groups were measured after that."""
 
 
 def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, context_parallel: Numeric) -> Numeric:
@@ -437,7 +439,8 @@ def layer_activation_bytes(
     blocks = (ffn_layers - moe_layers) / layers * inner * ffn_size + moe * sparse
     unfused = maximum(1.0 - 2.0 * fused_kernels, 0.0)
     eager = 1.0 + unfused * (eager_activation_factor - 1.0)
-    gathered = where(tensor_parallel > 1.0, unfused * GATHERED_BYTES * hidden_size, 0.0)
+    whole = GATHERED_BYTES * hidden_size / maximum(tensor_parallel / MOST_GATHERED, 1.0)
+    gathered = where(tensor_parallel > 1.0, unfused * whole, 0.0)
     each = gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
     return activation_factor * micro_batch_tokens * each
 
@@ -478,9 +481,15 @@ def layer_score_bytes(
 
 
 def micro_batches_in_flight(
-    schedule: Numeric, pipeline_parallel: Numeric, virtual_stages: Numeric, micro_batches: Numeric
+    schedule: Numeric,
+    pipeline_parallel: Numeric,
+    virtual_stages: Numeric,
+    micro_batches: Numeric,
+    layers: Numeric,
+    logits_layers: Numeric,
+    stage_layers: Numeric,
 ) -> Numeric:
-    r"""Micro-batches whose activations the first stage holds at once.
+    r"""Micro-batches of a full stage whose activations the first stage, or the second, holds at once.
 
     .. math::
         m_f = \min\left(m, p + \tfrac{p - 1}{v} [v > 1]\right), \qquad \min(m, p + 1) \quad \text{DualPipe}, \qquad
@@ -489,6 +498,8 @@ def micro_batches_in_flight(
     Notes
     -----
     Interleaving holds more, and twice as many fill the bubbles of zb2p; fewer micro-batches than stages hold fewer.
+    Where the stages have room for two layers more and are not cut by their work, the first and the last stage have one
+    less, and the second holds most: one micro-batch less, :math:`2 / v` with interleaving, or two in zb2p.
 
     References
     ----------
@@ -498,14 +509,21 @@ def micro_batches_in_flight(
 
     Examples
     --------
-    >>> micro_batches_in_flight("1f1b", 8.0, 1.0, 64.0), micro_batches_in_flight("zb2p", 8.0, 1.0, 64.0)
-    (8.0, 15.0)
+    >>> [micro_batches_in_flight(name, 8.0, 1.0, 64.0, 32.0, 0.0, 4.0) for name in ("1f1b", "zb2p")]
+    [8.0, 15.0]
+    >>> micro_batches_in_flight("1f1b", 8.0, 1.0, 64.0, 30.0, 0.0, 4.0)
+    7.0
     """
     interleaved = pipeline_parallel + where(virtual_stages > 1.0, (pipeline_parallel - 1.0) / virtual_stages, 0.0)
     two_ways = where(equal(schedule, "dualpipe"), 1.0, where(equal(schedule, "dualpipe_v"), 1.0, 0.0))
     plain = where(equal(schedule, "zb2p"), 2.0 * pipeline_parallel - 1.0, interleaved)
     held = where(two_ways > 0.0, pipeline_parallel + 1.0, plain)
-    return minimum(maximum(micro_batches, 1.0), where(pipeline_parallel > 1.0, held, 1.0))
+    at_most = maximum(micro_batches, 1.0)
+    first = minimum(at_most, where(pipeline_parallel > 1.0, held, 1.0))
+    fewer = where(virtual_stages > 1.0, 2.0 / virtual_stages, where(equal(schedule, "zb2p"), 2.0, 1.0 - two_ways))
+    uneven = maximum(first * (1.0 - 1.0 / stage_layers), minimum(at_most, held - fewer))
+    room = where(logits_layers > 0.0, 0.0, pipeline_parallel * stage_layers - layers)
+    return where(room >= 2.0, uneven, first)
 
 
 def logits_bytes(

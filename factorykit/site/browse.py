@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.charts.embed import script_json
 from factorykit.core.vocabulary import LARGE_NUMBERS, SI_PREFIXES, SUPERSCRIPTS, format_number, vocabulary
-from factorykit.data.entities import BESIDE
+from factorykit.data.entities import STATEMENT_COLUMNS
 from factorykit.site.page_layout import template
-from factorykit.site.table_data import PAGES, SI, WORDED, Shelf, Table, label, unit_text
+from factorykit.site.table_data import PAGES, SI, WORDED, DataPackage, Table, label, unit_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,21 +34,21 @@ LETTERS: Final = 120
 """Rows written into a page for readers without a script, and the letters of a cell in them."""
 
 
-def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
+def browsers(package: DataPackage, out: Path, words: dict[str, Any]) -> list[list[str]]:
     """Write a page for each table and a script with its rows, and return the search entries of the pages."""
     out.mkdir(parents=True, exist_ok=True)
     made = template("browse.html")
     search = []
-    for name, table in shelf.tables.items():
+    for name, table in package.tables.items():
         fields = [_field(table, column) for column in table.fields]
-        names, shown, order = _names_used(shelf, table), _shown(table), _first(table)
-        cited = ((key, shelf.cited[key]["url"]) for key in names.get("sources", ()))
+        names, shown, order = _names_used(package, table), _shown(table), _first(table)
+        cited = ((key, package.cited[key]["url"]) for key in names.get("sources", ()))
         first, *others = _parts(table.frame)
         content = {
             "table": name, "own": table.key if name in PAGES else "", "named": table.title, "fields": fields,
             "rows": table.frame.height, "pages": [*PAGES], "shown": shown, "first": order, "names": names,
             "publishers": {key: url for key, url in cited if url}, "columns": first, "parts": len(others),
-            "credit": f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0",
+            "credit": f"factorykit {package.version}, table {name}; each row names its source; CC BY 4.0",
         }  # fmt: skip
         (out / f"{name}.js").write_text(f"window.fkTable={script_json(content)};\n", "utf-8")
         for number, part in enumerate(others, 1):
@@ -57,7 +57,7 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
         page = {
             "name": name, "title": table.resource["title"], "about": table.resource["description"].replace("`", ""),
             "rows": table.frame.height, "fields": fields, "labels": [each["label"] for each in fields], "heads": heads,
-            "first": _first_rows(shelf, table, heads, order), "sql": f'fk.sql("from {name}")',
+            "first": _first_rows(package, table, heads, order), "sql": f'fk.sql("from {name}")',
         }  # fmt: skip
         (out / f"{name}.html").write_text(made.render(words | page), "utf-8")
         text = (
@@ -88,7 +88,9 @@ def _field(table: Table, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _first_rows(shelf: Shelf, table: Table, shown: list[dict[str, Any]], order: str) -> list[list[dict[str, Any]]]:
+def _first_rows(
+    package: DataPackage, table: Table, shown: list[dict[str, Any]], order: str
+) -> list[list[dict[str, Any]]]:
     """Return the cells of the first rows, as browse.js shows them, for readers without a script."""
     frame = table.frame.sort(order, descending=True, nulls_last=True) if order else table.frame
 
@@ -96,10 +98,10 @@ def _first_rows(shelf: Shelf, table: Table, shown: list[dict[str, Any]], order: 
         value = row[field["name"]]
         if field["kind"] == "number" or value is None:
             return {"text": "" if value is None else _text(field, value), "right": field["kind"] == "number"}
-        found = shelf.shown(table, field["name"], value)
+        found = package.shown(table, field["name"], value)
         own = table.name in PAGES and field["name"] == table.title
         href = f"../{table.name}/{row[table.key]}.html" if own else found["href"]
-        href = re.sub(r"^\.\./(?=\w+/)", "../things/", href.replace("../../tables/", ""))
+        href = re.sub(r"^\.\./(?=\w+/)", "../entities/", href.replace("../../tables/", ""))
         return {"text": shorten(found["text"], LETTERS, placeholder=" …"), "href": href}
 
     return [[cell(row, field) for field in shown] for row in frame.head(ROWS).iter_rows(named=True)]
@@ -119,11 +121,11 @@ def _text(field: dict[str, Any], value: float) -> str:
     return f"{value:,.0f}" if scale == 1 and value == int(value) else format_number(value / scale, 4)
 
 
-def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
+def _names_used(package: DataPackage, table: Table) -> dict[str, dict[str, str]]:
     """Return the names of the entities that the rows of a table refer to, by table and key."""
     used: dict[str, dict[str, str]] = defaultdict(dict)
     for column, of in table.references.items():
-        names = shelf.names.get(of, {})
+        names = package.names.get(of, {})
         keys = (key for key in table.frame[column].unique(maintain_order=True).drop_nulls() if key in names)
         used[of] |= {key: shorten(names[key], NAMED_WITHIN, placeholder=" …") for key in keys}
     return used
@@ -141,7 +143,9 @@ def _shown(table: Table) -> list[str]:
         wordy = not leads and sum(map(len, cells)) > WORDY * len(cells)
         return name != table.title, filled[name] <= RARE, wordy, table.name in PAGES and not leads
 
-    kept = [name for name in table.fields if filled[name] and name not in BESIDE and not name.endswith("_stated")]
+    kept = [
+        name for name in table.fields if filled[name] and name not in STATEMENT_COLUMNS and not name.endswith("_stated")
+    ]
     key = [table.key] if table.name in PAGES and table.title != table.key else []
     picked = {*sorted((name for name in kept if name not in key), key=rank)[:COLUMNS], "source", "as_of"}
     shown = [name for name in table.fields if name in picked and filled[name]]

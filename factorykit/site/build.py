@@ -90,19 +90,20 @@ def _locked_build(root: Path, target: Path, renderer: str, run: bool, started: f
     files = [root / page.source for page in load_project(root).pages if page.is_notebook]
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
     program, reason = choose_renderer(renderer)
+    stamp, chosen = root / ".cache" / "site.json", "quarto" if program else "embedded"
     with atomic_io.locked(root / "data") if (root / "data").is_dir() else contextlib.nullcontext():
         atomic_io.move_incoming(root / "data")
-        return _render(root, target, program, reason, executed, started)
+        inputs = build_cache.inputs(root, COPIED, reason if program else chosen)
+        kept = build_cache.kept(stamp, inputs, target.absolute())
+        count = _render(root, target, program) if kept is None else kept
+        if kept is None:
+            build_cache.keep(stamp, inputs, target.absolute(), count)
+    ran, seconds = tuple(file.name for file in executed), time.perf_counter() - started
+    return Build(target, chosen, reason, count, ran, seconds, rendered=kept is None)
 
 
-def _render(root: Path, target: Path, program: Path | None, reason: str, executed: list[Path], started: float) -> Build:
-    """Render and publish a site while its tables are locked."""
-    stamp = root / ".cache" / "site.json"
-    inputs = build_cache.inputs(root, COPIED, reason if program else "embedded")
-    pages_kept = build_cache.kept(stamp, inputs, target.absolute())
-    if pages_kept is not None:
-        return _result(target, program, reason, pages_kept, executed, started, rendered=False)
-
+def _render(root: Path, target: Path, program: Path | None) -> int:
+    """Render and publish a site while its tables are locked; return the number of its pages."""
     # Not below a folder with a leading dot: Quarto treats its pages as hidden.
     with atomic_io.temporary_folder(Path(tempfile.gettempdir()), TEMPORARY) as folder:
         stage = folder / "project"
@@ -121,29 +122,7 @@ def _render(root: Path, target: Path, program: Path | None, reason: str, execute
         checked_pages, more = checks.rendered(rendered, staged)
         checks.require([*problems, *more])
         publish(rendered, target.absolute())
-    build_cache.keep(stamp, inputs, target.absolute(), len(checked_pages))
-    return _result(target, program, reason, len(checked_pages), executed, started)
-
-
-def _result(
-    target: Path,
-    program: Path | None,
-    reason: str,
-    count: int,
-    ran: list[Path],
-    started: float,
-    *,
-    rendered: bool = True,
-) -> Build:
-    return Build(
-        path=target,
-        renderer="quarto" if program else "embedded",
-        reason=reason,
-        pages=count,
-        executed=tuple(file.name for file in ran),
-        seconds=time.perf_counter() - started,
-        rendered=rendered,
-    )
+    return len(checked_pages)
 
 
 def _embedded(stage: Path, rendered: Path, cache: Path) -> list[str]:

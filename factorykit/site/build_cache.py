@@ -1,15 +1,15 @@
-"""Hashes of the inputs of a published site, so that an unchanged site is not built again."""
+"""Caches of a build: a site, page, chart or set of pages is made again only after its inputs have changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from factorykit.core.atomic_io import write_file
+from factorykit.core.atomic_io import remove_folder, write_file
 
 PACKAGE = Path(__file__).parent.parent
 EXCLUDED = {"__pycache__", "static", "sources", "downloads"}
@@ -18,11 +18,11 @@ PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "pypandoc_binary"
 
 
 def inputs(root: Path, names: Iterable[str], *options: str) -> str:
-    """Return a hash of all inputs of a site: files and folders of the project, code, package versions, options."""
+    """Return a hash of all inputs: files and folders below ``root``, code, package versions, options."""
     digest = hashlib.sha256(json.dumps([*options, *map(_version, PACKAGES)]).encode())
     for place in (*(root / name for name in names), PACKAGE):
         for file in _files(place):
-            digest.update(f"{file}\0{file.stat().st_size}\0".encode())
+            digest.update(f"{file.relative_to(place.parent)}\0{file.stat().st_size}\0".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -36,7 +36,7 @@ def published(folder: Path) -> str:
 def kept(stamp: Path, inputs: str, target: Path) -> int | None:
     """Return the number of pages if ``target`` holds an unmodified site of the same inputs, else None."""
     try:
-        known = _known(stamp)[str(target)]
+        known = read(stamp)[str(target)]
         same = known["inputs"] == inputs and known["published"] == published(target)
         return int(known["pages"]) if same else None
     except (KeyError, TypeError):
@@ -46,12 +46,31 @@ def kept(stamp: Path, inputs: str, target: Path) -> int | None:
 def keep(stamp: Path, inputs: str, target: Path, pages: int) -> None:
     """Store the inputs of a published folder."""
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    entries = {folder: entry for folder, entry in _known(stamp).items() if Path(folder).is_dir()}
+    entries = {folder: entry for folder, entry in read(stamp).items() if Path(folder).is_dir()}
     entries[str(target)] = {"inputs": inputs, "published": published(target), "pages": pages}
     write_file(stamp, json.dumps(entries, indent=1) + "\n")
 
 
-def _known(stamp: Path) -> dict[str, Any]:
+def cached(stamp: Path, made_of: Any, make: Callable[[Path], Any]) -> Any:
+    """Return the result of ``make``, kept in the file ``stamp`` while its inputs and the files it wrote are unchanged.
+
+    ``make`` may write files into the folder that it is given, ``stamp`` without its suffix. Its result and its inputs
+    ``made_of`` are values that JSON can store.
+    """
+    folder, digest = stamp.with_suffix(""), hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+    known = read(stamp)
+    if known.get("made_of") == digest and known.get("files") == published(folder):
+        return known["result"]
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    remove_folder(folder)
+    result = make(folder)
+    entry = {"made_of": digest, "files": published(folder), "result": result}
+    write_file(stamp, json.dumps(entry, ensure_ascii=False))
+    return result
+
+
+def read(stamp: Path) -> dict[str, Any]:
+    """Return the content of a file of a cache; empty if it is missing or damaged."""
     try:
         known = json.loads(stamp.read_text("utf-8"))
     except (OSError, ValueError):

@@ -6,6 +6,7 @@ import html
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -118,10 +119,8 @@ def require(problems: list[Problem]) -> None:
 
 def sources(project: Project) -> list[Problem]:
     """Return the problems in the sources of pages: cells never executed, and unsupported syntax."""
-    return [
-        *_menu(project),
-        *(problem for page in project.pages for problem in (*_notebook(page), *_unsupported(page))),
-    ]
+    pages = ((str(page.source), (*_notebook(page), *_unsupported(page))) for page in project.pages)
+    return [*_menu(project), *(Problem(source, *found) for source, problems in pages for found in problems)]
 
 
 def _menu(project: Project) -> list[Problem]:
@@ -149,56 +148,42 @@ def _menu(project: Project) -> list[Problem]:
     return [Problem("_quarto.yml", "sidebar", message) for message in messages]
 
 
-def _notebook(page: Page) -> list[Problem]:
-    found = []
+def _notebook(page: Page) -> Iterator[tuple[str, str]]:
+    """Yield the place and the message of each problem in the cells of a notebook."""
     for cell in page.cells:
         place = f"cell {cell.number}"
         if cell.is_code and cell.source.strip() and cell.count is None:
-            found.append(Problem(str(page.source), place, "was never executed; `factorykit site build` runs it"))
+            yield place, "was never executed; `factorykit site build` runs it"
         for output in cell.outputs:
             if output.get("output_type") == "error":
-                error = f"{output.get('ename')}: {output.get('evalue')}"
-                found.append(Problem(str(page.source), place, f"a stored error, {error}"))
+                yield place, f"a stored error, {output.get('ename')}: {output.get('evalue')}"
             elif WIDGET_VIEW in output.get("data", {}):
-                found.append(Problem(str(page.source), place, "a stored widget view, which no page can draw"))
-        unknown = {*cell.options} - OPTIONS
-        found += [
-            Problem(str(page.source), place, f"the cell option {name} is not supported") for name in sorted(unknown)
-        ]
+                yield place, "a stored widget view, which no page can draw"
+        for name in sorted({*cell.options} - OPTIONS):
+            yield place, f"the cell option {name} is not supported"
         label = str(cell.options.get("label", ""))
-        found += [
-            Problem(str(page.source), place, f"{label} has the caption of a {what}; call the cell {kind}-…")
-            for kind, what in {"fig": "figure", "tbl": "table"}.items()
-            if f"{kind}-cap" in cell.options and not label.startswith(f"{kind}-")
-        ]
+        for kind, what in {"fig": "figure", "tbl": "table"}.items():
+            if f"{kind}-cap" in cell.options and not label.startswith(f"{kind}-"):
+                yield place, f"{label} has the caption of a {what}; call the cell {kind}-…"
         if cell.is_code and not label and cell.identity.startswith(("fig-", "tbl-")):
-            found.append(Problem(str(page.source), place, f"{cell.identity} has no caption; call the cell otherwise"))
-    return found
+            yield place, f"{cell.identity} has no caption; call the cell otherwise"
 
 
-def _unsupported(page: Page) -> list[Problem]:
-    found = [
-        Problem(str(page.source), "front matter", f"{key} is not supported") for key in sorted(FRONT & {*page.meta})
-    ]
+def _unsupported(page: Page) -> Iterator[tuple[str, str]]:
+    """Yield the place and the message of each piece of syntax that the embedded renderer does not support."""
+    for key in sorted(FRONT & {*page.meta}):
+        yield "front matter", f"{key} is not supported"
     texts: list[tuple[Cell | None, str]] = [(None, page.body)]
     if page.is_notebook:
         texts = [(cell, cell.source) for cell in page.cells if cell.kind == "markdown"]
     for cell, text in texts:
         bare = FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence[0]), text)
         for number, (pattern, what) in enumerate(UNSUPPORTED):
-            found += [
-                Problem(
-                    str(page.source),
-                    _place(cell, text, hit.start()),
-                    f"{hit[0].strip()} is not supported: {what}",
-                )
-                for hit in pattern.finditer(bare if number else text)
-            ]
+            for hit in pattern.finditer(bare if number else text):
+                yield _place(cell, text, hit.start()), f"{hit[0].strip()} is not supported: {what}"
         for hit in SHORTCODE.finditer(bare):
             if hit[1] != "embed":
-                what = f"the shortcode {hit[1]} is not supported"
-                found.append(Problem(str(page.source), _place(cell, text, hit.start()), what))
-    return found
+                yield _place(cell, text, hit.start()), f"the shortcode {hit[1]} is not supported"
 
 
 def _place(cell: Cell | None, text: str, start: int) -> str:

@@ -90,7 +90,7 @@ def report(
         title=TITLE,
         summary=_summary(log),
         blocks=list(_blocks(names)),
-        style=(THEME / "things.css").read_text("utf-8"),
+        style=(THEME / "entities.css").read_text("utf-8"),
         script=script,
         policy=policy([script, BOOT]),
         version=__version__,

@@ -15,18 +15,18 @@ from urllib.parse import quote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.core.vocabulary import vocabulary
-from factorykit.site.markup import above, fill, following, made, preceding
+from factorykit.site.markup import ancestors, following, new_element, preceding, set_content
 from factorykit.site.sources import Project
-from factorykit.site.table_data import Shelf, load
+from factorykit.site.table_data import DataPackage, load
 
 DOCUMENT: Final = re.compile(r"\b([Dd])ocument (00\d)\b")
 KEY: Final = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 WORK: Final = re.compile(r"\b([A-Z][\w-]+)(?: et al\.| and [A-Z][\w-]+)? (\d{4})\b")
 PREPRINT: Final = re.compile(r"\barXiv[: ](\d{4}\.\d{5})")
 TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b(?!the )\w+ table\b|\b[Pp]resets\b")
-KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
+UNLINKED_ELEMENTS: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
 """Elements in which no links are added."""
-WORDS: Final = "report/vocabulary.html"
+VOCABULARY_PAGE: Final = "report/vocabulary.html"
 """The page with the meaning, formula and inputs of each quantity."""
 DIGIT: Final = re.compile(r"\d")
 WITHIN: Final = {"figure", "details", "table", "li"}
@@ -39,53 +39,53 @@ ROWS: Final = {"architectures": "architecture", "held_out": "rows_without", "pri
 
 def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
     """Link citations, keys and audited documents on every page of the project."""
-    shelf = load(project.root / "data")
-    if shelf is None:
+    package = load(project.root / "data")
+    if package is None:
         return
-    known, documents = Known(shelf, pages), _documents(shelf)
+    known, documents = LinkTargets(package, pages), _documents(package)
     for page in project.pages:
         if page.href not in pages:
             continue
         root = "../" * (len(PurePosixPath(page.href).parts) - 1)
-        if page.href != WORDS:
+        if page.href != VOCABULARY_PAGE:
             _cells(pages[page.href], known.cells, root)
         if page.is_notebook:
             _computed(pages[page.href])
             _replace(pages[page.href], KEY, lambda found, root=root: known.title(found[0], root))
         if page.is_notebook and "audit" not in page.href:
-            _replace(pages[page.href], DOCUMENT, lambda found, root=root: _sort(found, documents, root))
+            _replace(pages[page.href], DOCUMENT, lambda found, root=root: _document_kind(found, documents, root))
 
 
 @dataclass(frozen=True)
-class Known:
+class LinkTargets:
     """Linked names and their addresses from the root of the site."""
 
-    shelf: Shelf
+    package: DataPackage
     pages: Mapping[str, LexborHTMLParser]
 
     @cached_property
     def titles(self) -> dict[str, str]:
         """Titles of sources by key."""
-        return {key: _line(row["title"]) for key, row in self.shelf.cited.items()}
+        return {key: _line(row["title"]) for key, row in self.package.cited.items()}
 
     @cached_property
     def cells(self) -> dict[str, tuple[str, str]]:
         """Text and address of the link for each possible content of a cell: quantity, title, name or key."""
         found: dict[str, tuple[str, str]] = {}
         for this in reversed([*vocabulary().values()]):
-            address = f"{WORDS}#{this.name.replace('_', '-')}"
+            address = f"{VOCABULARY_PAGE}#{this.name.replace('_', '-')}"
             found |= {words: (words, address) for words in (this.label, this.title, f"{this.label} [{this.unit}]")}
         for name, column in ROWS.items():
-            for row in self.shelf.tables[name].frame.to_dicts() if name in self.shelf.tables else ():
+            for row in self.package.find(name):
                 found[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={quote(row[column])}")
         for kind in reversed(KINDS):
-            for key, name in self.shelf.names.get(kind, {}).items():
+            for key, name in self.package.names.get(kind, {}).items():
                 names = (name, key) if "_" in key else (name,)
-                found |= dict.fromkeys(names, (name, f"things/{kind}/{key}.html"))
-        for key, row in self.shelf.cited.items():
+                found |= dict.fromkeys(names, (name, f"entities/{kind}/{key}.html"))
+        for key, row in self.package.cited.items():
             title = self.titles[key]
             whole = ". ".join(_line(row[name]) for name in ("title", "author", "published") if row.get(name))
-            page = f"things/sources/{key}.html"
+            page = f"entities/sources/{key}.html"
             found |= {title: (title, page), whole: (whole, page)} | ({key: (title, page)} if "_" in key else {})
         return found
 
@@ -104,13 +104,13 @@ class Known:
     def preprints(self) -> dict[str, str]:
         """Keys of the sources that are preprints, by number."""
         found = {
-            key: re.search(r"arxiv\.org/\w+/(\d{4}\.\d{5})", str(row["url"])) for key, row in self.shelf.cited.items()
+            key: re.search(r"arxiv\.org/\w+/(\d{4}\.\d{5})", str(row["url"])) for key, row in self.package.cited.items()
         }
         return {number[1]: key for key, number in found.items() if number}
 
     def title(self, key: str, root: str) -> str:
         """Return the key of a source as a link with its title; return any other word unchanged."""
-        link = f'<a href="{root}things/sources/{key}.html">'
+        link = f'<a href="{root}entities/sources/{key}.html">'
         return f"{link}{html.escape(self.titles[key])}</a>" if key in self.titles else key
 
     def by_chart(self, payload: Mapping[str, Any], root: str) -> dict[str, dict[str, Any]]:
@@ -121,7 +121,7 @@ class Known:
         known = ((text, self.cells.get(text.rpartition("@")[2])) for text in sorted(texts))
         rows = {text: led for text, led in known if led}
         quantities = {
-            each["name"]: (each["label"], f"{WORDS}#{each['name'].replace('_', '-')}")
+            each["name"]: (each["label"], f"{VOCABULARY_PAGE}#{each['name'].replace('_', '-')}")
             for each in (*payload.get("readouts", ()), *payload.get("assumptions", ()))
         }
         led = rows | self._line(str(payload.get("source", ""))) | self._presets(payload) | quantities
@@ -136,21 +136,23 @@ class Known:
             word: f"tables/{word.lower()}.html"
             for listed in TABLES.finditer(line)
             for word in re.findall(r"\w+", listed[0])
-            if word.lower() in self.shelf.tables
+            if word.lower() in self.package.tables
         }
         found |= {work[0]: self.works.get(f"{work[1]} {work[2]}", "") for work in WORK.finditer(line)}
         for number in PREPRINT.finditer(line):
-            found[number[0]] = f"things/sources/{self.preprints[number[1]]}.html" if number[1] in self.preprints else ""
+            found[number[0]] = (
+                f"entities/sources/{self.preprints[number[1]]}.html" if number[1] in self.preprints else ""
+            )
         found |= {document[0]: f"report/audit/seed-{document[2]}.html" for document in DOCUMENT.finditer(line)}
         for key, title in self.titles.items():
             short = re.sub(r"[,(].*", "", title).strip()
-            if " " in short and short in line and short not in str(self.shelf.cited[key]["author"]):
-                found.setdefault(short, f"things/sources/{key}.html")
+            if " " in short and short in line and short not in str(self.package.cited[key]["author"]):
+                found.setdefault(short, f"entities/sources/{key}.html")
         return {words: (words, address) for words, address in found.items() if address}
 
     def _presets(self, payload: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         """Return the rows of the presets of a chart, by label."""
-        table = self.shelf.tables.get("presets")
+        table = self.package.tables.get("presets")
         keys = dict(table.frame.select("label", "preset").iter_rows()) if table else {}
         labels = [each["label"] for each in payload.get("presets", ()) if each["label"] in keys]
         return {label: (label, f"tables/presets.html?q={keys[label]}") for label in labels}
@@ -161,9 +163,9 @@ class Known:
         for field, text in sorted(_texts(payload)):
             held[field].add(text)
         keys = {
-            name: set(self.shelf.tables[name].frame[column])
+            name: set(self.package.tables[name].frame[column])
             for name, column in ROWS.items()
-            if name in self.shelf.tables
+            if name in self.package.tables
         }
         return [(field, name) for field, texts in held.items() for name, known in keys.items() if texts <= known]
 
@@ -205,7 +207,7 @@ def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: s
         named = {address for cell, (words, address) in led.items() if words == plain[cell]}
         for cell, (words, address) in led.items():
             text = plain[cell] if address in named else words
-            fill(cell, made(f'<a href="{root}{address}">{html.escape(text)}</a>'))
+            set_content(cell, new_element(f'<a href="{root}{address}">{html.escape(text)}</a>'))
 
 
 def _computed(page: LexborHTMLParser) -> None:
@@ -215,7 +217,7 @@ def _computed(page: LexborHTMLParser) -> None:
         if body is not None and cell.css_first("table") and cell.css_first("table a[href]") is None:
             (cell.css_first("figcaption") or cell).insert_child(_to_code(body, "How it is computed"))
     for paragraph in page.css("main > p, main > section p"):
-        leads = paragraph.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in above(paragraph)})
+        leads = paragraph.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in ancestors(paragraph)})
         body = _code_of(paragraph) if DIGIT.search(paragraph.text()) and not leads else None
         if body is not None:
             paragraph.insert_child(_to_code(body, "How it is computed", "✓"))
@@ -233,17 +235,17 @@ def _code_of(paragraph: LexborNode) -> LexborNode | None:
 def _to_code(body: LexborNode, title: str, sign: str = "") -> LexborNode:
     place, words = body.attributes["id"], html.escape(sign or title)
     named = f' aria-label="{title}"' if sign else ""
-    return made(f'<span class="fk-how"> <a href="#{place}" title="{title}"{named}>{words}</a></span>')
+    return new_element(f'<span class="fk-how"> <a href="#{place}" title="{title}"{named}>{words}</a></span>')
 
 
-def _documents(shelf: Shelf) -> dict[str, str]:
+def _documents(package: DataPackage) -> dict[str, str]:
     """Return the kind of each audited document, by number: the parenthesized end of its title."""
-    titles = {key: str(row["title"]) for key, row in shelf.cited.items() if key.startswith("seed_")}
+    titles = {key: str(row["title"]) for key, row in package.cited.items() if key.startswith("seed_")}
     sorts = {key.removeprefix("seed_"): re.search(r"\((\w[^()]*)\)$", title) for key, title in titles.items()}
     return {number: found[1].partition(" with ")[0] for number, found in sorts.items() if found}
 
 
-def _sort(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
+def _document_kind(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
     """Return the kind of an audited document as a link to its audit."""
     sort = documents.get(found[2])
     if not sort:
@@ -256,8 +258,12 @@ def _sort(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
 def _replace(page: LexborHTMLParser, sought: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> None:
     """Replace the matches of a pattern in the text nodes of a page by markup."""
     texts = [node for node in page.root.traverse(include_text=True) if node.is_text_node] if page.root else []
-    found = [node for node in texts if sought.search(node.text()) and not KEPT & {each.tag for each in above(node)}]
+    found = [
+        node
+        for node in texts
+        if sought.search(node.text()) and not UNLINKED_ELEMENTS & {each.tag for each in ancestors(node)}
+    ]
     for node in found:
         before = html.escape(node.text(), quote=False)
         if (after := sought.sub(replacement, before)) != before:
-            node.replace_with(made(f"<span>{after}</span>"))
+            node.replace_with(new_element(f"<span>{after}</span>"))

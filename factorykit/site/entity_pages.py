@@ -6,29 +6,27 @@ is inserted only by the template, which escapes it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from factorykit.charts.embed import script_json
-from factorykit.core.atomic_io import remove_folder, write_file
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import vocabulary
-from factorykit.data.entities import BESIDE, KINDS
+from factorykit.data.entities import KINDS, STATEMENT_COLUMNS
+from factorykit.site import build_cache
 from factorykit.site.browse import browsers
-from factorykit.site.page_layout import Around, assets, template
+from factorykit.site.page_layout import PageContext, assets, template
 from factorykit.site.sources import Project
-from factorykit.site.table_data import PAGES, Shelf, Table, label, load, number
+from factorykit.site.table_data import PAGES, DataPackage, Table, label, load, number
 
-PACKAGE: Final = Path(__file__).parent.parent
-ALSO: Final = {
+SEARCH_TERMS: Final = {
     "accelerators": "chip TDP design power memory bandwidth peak price rent GPU TPU",
     "clusters": "cluster chips GPUs power",
     "sites": "site data centre power MW",
@@ -80,59 +78,31 @@ LABELS: Final = {
 """Labels of columns for which the vocabulary has none or a less specific one."""
 BASES: Final = {"training_flop": "training_flop_basis", "facility_power_w": "power_basis"}
 """Columns whose value may be computed, and the column that holds its basis."""
-SIMILAR: Final = 5
-OFFERS: Final = 8
+MAX_SIMILAR: Final = 5
+MAX_OFFERS: Final = 8
 """Maximum number of similar entities and of rental offers on a page."""
-COMPARED: Final = 14
+MAX_COMPARED: Final = 14
 """Maximum number of quantities in the comparison."""
-LISTED: Final = 40
+MAX_LISTED: Final = 40
 """Maximum number of rows of another table on a page, followed by a link to the table."""
 
 
-def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> list[list[str]]:
+def add(project: Project, out: Path, context: PageContext, cache: Path | None = None) -> list[list[str]]:
     """Add the pages of entities and tables to a rendered folder; return their search entries.
 
     Pages are cached in the folder ``cache``, if given, and reused while tables, code and templates are unchanged.
     """
     data = project.root / "data"
-    return _taken_again(data, out, around, cache) if cache else write(data, out, around)
-
-
-def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[list[str]]:
-    """Write the pages, or copy those of the last build if none of their inputs has changed."""
-    described = data / "datapackage.json"
-    code = sorted(file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".csv", ".html", ".css", ".js"))
-    digest = hashlib.sha256(json.dumps([around.words(""), around.changed("data")]).encode())
-    for file in [described, *code] if described.is_file() else code:
-        digest.update(file.read_bytes())
-    kept, index = cache / digest.hexdigest()[:16], cache / f"{digest.hexdigest()[:16]}.json"
-    entries = _read_index(index, kept)
-    if entries is None:
-        cache.mkdir(parents=True, exist_ok=True)
-        for outdated in sorted(cache.iterdir()):
-            remove_folder(outdated)
-        entries = write(data, kept, around)
-        write_file(index, json.dumps({"sizes": _sizes(kept), "entries": entries}, ensure_ascii=False))
-    if kept.is_dir():
-        shutil.copytree(kept, out, dirs_exist_ok=True)
+    if cache is None:
+        return write(data, out, context)
+    made_of = [build_cache.inputs(data, ["datapackage.json"]), context.values(""), context.changed("data")]
+    entries = build_cache.cached(cache / "entities.json", made_of, lambda folder: write(data, folder, context))
+    if (cache / "entities").is_dir():
+        shutil.copytree(cache / "entities", out, dirs_exist_ok=True)
     return entries
 
 
-def _read_index(index: Path, kept: Path) -> list[list[str]] | None:
-    """Return the search entries of cached pages, or None if there are none or a page is damaged."""
-    try:
-        known = json.loads(index.read_text("utf-8"))
-        return known["entries"] if known["sizes"] == _sizes(kept) else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-    return {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
-
-
-def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]]:
+def write(data: Path, out: Path, context: PageContext | None = None) -> list[list[str]]:
     """Write the pages of entities and tables below ``out``; return their search entries.
 
     Parameters
@@ -140,50 +110,50 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
     data
         Folder of the tables.
     out
-        Folder of the rendered site: pages go to ``things/<table>/<key>.html`` and ``tables/<table>.html``.
-    around
+        Folder of the rendered site: pages go to ``entities/<table>/<key>.html`` and ``tables/<table>.html``.
+    context
         Navigation and version shared by all pages.
     """
-    shelf = load(data)
-    if shelf is None:
+    package = load(data)
+    if package is None:
         return []
-    shelf.measured, shelf.served = _measured(shelf), _served(shelf)
-    made = template("thing.html")
+    package.measured, package.served = _measured(package), _served(package)
+    page_template = template("entity.html")
     assets(out)
     search: list[list[str]] = []
-    around = around or Around()
-    dated = {"date": around.changed("data")}
-    words = around.words("../../") | dated
+    context = context or PageContext()
+    dated = {"date": context.changed("data")}
+    words = context.values("../../") | dated
     for kind in PAGES:
-        if kind not in shelf.tables:
+        if kind not in package.tables:
             continue
-        folder = out / "things" / kind
+        folder = out / "entities" / kind
         folder.mkdir(parents=True, exist_ok=True)
-        for page in _things(shelf, kind):
-            (folder / f"{page['key']}.html").write_text(made.render(page | words), "utf-8")
-            search.append(_found(kind, page))
+        for page in _entities(package, kind):
+            (folder / f"{page['key']}.html").write_text(page_template.render(page | words), "utf-8")
+            search.append(_search_entry(kind, page))
     search += [
-        _compare(shelf, out / "things", around.words("../") | dated),
-        _map(shelf, out / "things", around.words("../") | dated),
+        _compare(package, out / "entities", context.values("../") | dated),
+        _map(package, out / "entities", context.values("../") | dated),
     ]
-    return search + browsers(shelf, out / "tables", around.words("../") | dated)
+    return search + browsers(package, out / "tables", context.values("../") | dated)
 
 
-def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
+def _compare(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]:
     """Write the page that compares entities of a kind, and return its search entry."""
     kinds: dict[str, dict[str, Any]] = {}
     for kind, summary in SUMMARY.items():
-        if kind not in shelf.tables:
+        if kind not in package.tables:
             continue
-        table = shelf.tables[kind]
+        table = package.tables[kind]
         numbers = [
             name for name, each in table.fields.items() if each["type"] == "number" and each.get("unit") != "degree"
         ]
-        columns = [*dict.fromkeys([*(name for name, _ in summary), *numbers])][:COMPARED]
+        columns = [*dict.fromkeys([*(name for name, _ in summary), *numbers])][:MAX_COMPARED]
         kinds[kind] = {
             "fields": [LABELS.get(name) or label(table.fields[name]) for name in columns],
             "rows": {
-                row[table.key]: [shelf.names[kind][row[table.key]]]
+                row[table.key]: [package.names[kind][row[table.key]]]
                 + [
                     row[name]
                     if not isinstance(row[name], float)
@@ -196,12 +166,12 @@ def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
     if "accelerators" in kinds:
         kinds["accelerators"]["fields"].append("Rent on demand, median")
         for key, cells in kinds["accelerators"]["rows"].items():
-            rent = _median_rent(shelf, key)
+            rent = _median_rent(package, key)
             cells.append([rent, f"{rent:.2f} USD/h"] if rent else None)
     (folder / "compared.js").write_text(f"window.fkCompared={script_json(kinds)};\n", "utf-8")
     (folder / "compare.html").write_text(template("compare.html").render(words | {"kinds": kinds}), "utf-8")
     return [
-        "things/compare.html",
+        "entities/compare.html",
         "Compare chips, clusters, sites, models and runs",
         "",
         "Two to five side by side",
@@ -209,35 +179,26 @@ def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
     ]
 
 
-def _map(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
+def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]:
     """Write the world map of clusters with its timeline, and return its search entry."""
     import polars as pl
 
     points: list[dict[str, Any]] = []
-    if "clusters" in shelf.tables:
-        known = shelf.tables["clusters"].frame.filter(
+    if "clusters" in package.tables:
+        known = package.tables["clusters"].frame.filter(
             pl.col("facility_power_w") > 0, pl.col("latitude").is_not_null(), pl.col("first_operational").is_not_null()
         )
         points = [
-            {
-                "key": row["cluster"],
-                "name": shelf.names["clusters"][row["cluster"]],
-                "since": row["first_operational"][:7],
-            }
+            {"key": row["cluster"], "name": package.names["clusters"][row["cluster"]]}
+            | {"since": row["first_operational"][:7], "power": row["facility_power_w"]}
             | {"x": round(2 * (row["longitude"] + 180)), "y": round(2 * (85 - row["latitude"]))}
-            | {
-                "power": row["facility_power_w"],
-                "text": number(shelf.tables["clusters"].fields["facility_power_w"], row["facility_power_w"]),
-            }
+            | {"text": vocabulary()["facility_power_w"].text(row["facility_power_w"])}
             for row in known.sort("facility_power_w", descending=True).iter_rows(named=True)
         ]
-    page = words | {
-        "points": points,
-        "total": number({"name": "power", "unit": "W"}, sum(each["power"] for each in points)),
-    }
-    (folder / "map.html").write_text(template("map.html").render(page), "utf-8")
+    total = number({"name": "power", "unit": "W"}, sum(each["power"] for each in points))
+    (folder / "map.html").write_text(template("map.html").render(words | {"points": points, "total": total}), "utf-8")
     return [
-        "things/map.html",
+        "entities/map.html",
         "World map of clusters",
         "",
         f"{len(points)} clusters by place and month",
@@ -248,59 +209,57 @@ def _map(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
 # ------------------------------------------------------------------------------------------------------- entity pages
 
 
-def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
-    table = shelf.tables[kind]
-    computed, similar = _computed(shelf, kind), _similar(shelf, table)
+def _entities(package: DataPackage, kind: str) -> Iterator[dict[str, Any]]:
+    table = package.tables[kind]
+    computed, similar = _computed(package, kind), _similar(package, table)
     for row in table.frame.iter_rows(named=True):
         key = row[table.key]
-        statements = shelf.statements.get((kind, key), [])
+        statements = package.statements.get((kind, key), [])
         yield {
             "kind": kind,
             "what": PAGES[kind],
             "key": key,
-            "name": shelf.names[kind][key],
-            "summary": _summary(shelf, table, row),
-            "above": _thresholds(shelf, row) if kind == "runs" else [],
+            "name": package.names[kind][key],
+            "summary": _summary(package, table, row),
+            "above": _thresholds(package, row) if kind == "runs" else [],
             "plan": _plan(kind, row),
             "similar": similar.get(key, []),
-            "offers": _offers(shelf, key) if kind == "accelerators" else [],
-            "facts": _facts(shelf, table, row, statements),
-            "others": _others(shelf, table, statements),
-            "history": [*_history(table, statements), *(_rent(shelf, row) if kind == "accelerators" else ())],
+            "offers": _offers(package, key) if kind == "accelerators" else [],
+            "facts": _facts(package, table, row, statements),
+            "others": _other_statements(package, table, statements),
+            "history": [*_history(table, statements), *(_rent(package, row) if kind == "accelerators" else ())],
             "computed": computed.get(key, []),
-            "measured": shelf.measured.get(key, []) if kind in ("models", "runs") else [],
-            "served": shelf.served.get(key, []) if kind == "accelerators" else [],
-            "links": _links(shelf, kind, key),
-            "also": sorted({*shelf.aliases.get((kind, key), [])}),
-            "sql": f"fk.sql(\"from {kind} where {table.key} = '{key}'\")",
-            "sql_statements": f"fk.sql(\"from statements where kind = '{kind}' and thing = '{key}'\")"
-            if statements
-            else "",
+            "measured": package.measured.get(key, []) if kind in ("models", "runs") else [],
+            "served": package.served.get(key, []) if kind == "accelerators" else [],
+            "links": _links(package, kind, key),
+            "also": sorted({*package.aliases.get((kind, key), [])}),
+            "key_column": table.key,
+            "is_stated": bool(statements),
         }
 
 
-def _summary(shelf: Shelf, table: Table, row: Mapping[str, Any]) -> str:
+def _summary(package: DataPackage, table: Table, row: Mapping[str, Any]) -> str:
     """Return the key figures as a sentence without the name of the entity."""
     known = [
-        words.format(f"{row[column]:,.0f} W" if column == "tdp_w" else shelf.shown(table, column, row[column])["text"])
+        words.format(
+            f"{row[column]:,.0f} W" if column == "tdp_w" else package.shown(table, column, row[column])["text"]
+        )
         for column, words in SUMMARY.get(table.name, ())
         if row.get(column) is not None
     ]
     if table.name == "accelerators":
-        rent = _median_rent(shelf, row[table.key])
+        rent = _median_rent(package, row[table.key])
         known += [f"{rent:.2f} USD/h to rent, the median of offers on demand"] if rent else []
     return "; ".join(known)
 
 
-def _thresholds(shelf: Shelf, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _thresholds(package: DataPackage, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the thresholds of regulations that the training compute of a run reaches."""
-    if "facts" not in shelf.tables or row["training_flop"] is None:
-        return []
-    flop = vocabulary()["training_flop"]
+    flop, facts = vocabulary()["training_flop"], package.find("facts", unit="FLOP")
     return [
         {"text": f"{fact['subject']}: from {flop.text(fact['value'])}", "href": f"../sources/{fact['source']}.html"}
-        for fact in shelf.tables["facts"].frame.sort("value").iter_rows(named=True)
-        if fact["fact"].startswith("threshold_") and fact["unit"] == "FLOP" and row["training_flop"] >= fact["value"]
+        for fact in sorted(facts, key=lambda fact: fact["value"])
+        if fact["fact"].startswith("threshold_") and (row["training_flop"] or 0.0) >= fact["value"]
     ]
 
 
@@ -313,7 +272,7 @@ def _plan(kind: str, row: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _similar(shelf: Shelf, table: Table) -> dict[str, list[dict[str, str]]]:
+def _similar(package: DataPackage, table: Table) -> dict[str, list[dict[str, str]]]:
     """Return the nearest entities of each entity by the logarithm of its first key figure."""
     import polars as pl
 
@@ -323,52 +282,38 @@ def _similar(shelf: Shelf, table: Table) -> dict[str, list[dict[str, str]]]:
     ordered = table.frame.filter(pl.col(lead) > 0).sort(lead).select(table.key, lead).rows()
     found = {}
     for place, (key, value) in enumerate(ordered):
-        window = ordered[max(0, place - SIMILAR) : place + SIMILAR + 1]
-        nearest = sorted((abs(math.log(other / value)), name) for name, other in window if name != key)[:SIMILAR]
-        found[key] = [
-            {"key": name, "text": shelf.names[table.name][name], "href": f"{name}.html"} for _, name in nearest
-        ]
+        window = ordered[max(0, place - MAX_SIMILAR) : place + MAX_SIMILAR + 1]
+        nearest = sorted((abs(math.log(other / value)), name) for name, other in window if name != key)[:MAX_SIMILAR]
+        found[key] = [{"key": name, "text": package.names[table.name][name]} for _, name in nearest]
     return found
 
 
-def _median_rent(shelf: Shelf, key: str) -> float | None:
-    prices = shelf.tables["prices"].frame.filter(accelerator=key, kind="on demand") if "prices" in shelf.tables else ()
-    return prices["rental_usd_per_accelerator_h_median"].item() if len(prices) == 1 else None
+def _median_rent(package: DataPackage, key: str) -> float | None:
+    prices = package.find("prices", accelerator=key, kind="on demand")
+    return prices[0]["rental_usd_per_accelerator_h_median"] if len(prices) == 1 else None
 
 
-def _offers(shelf: Shelf, key: str) -> list[dict[str, Any]]:
+def _offers(package: DataPackage, key: str) -> list[dict[str, Any]]:
     """Return the cheapest on-demand offers of a chip."""
-    if "rental_offers" not in shelf.tables:
-        return []
-    frame = shelf.tables["rental_offers"].frame.filter(accelerator=key, kind="on demand")
-    return [
-        {
-            "provider": row["provider"],
-            "price": f"{row['rental_usd_per_accelerator_h']:.2f} USD/h",
-            "as_of": row["as_of"],
-        }
-        | {"source": shelf.source(row["source"])}
-        for row in frame.sort("rental_usd_per_accelerator_h").head(OFFERS).iter_rows(named=True)
-    ]
+    offers = package.find("rental_offers", accelerator=key, kind="on demand")
+    cheapest = sorted(offers, key=lambda row: row["rental_usd_per_accelerator_h"])[:MAX_OFFERS]
+    return [row | {"source": package.source(row["source"])} for row in cheapest]
 
 
-def _rent(shelf: Shelf, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rent(package: DataPackage, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the history of the on-demand price of a chip."""
-    if "months" not in shelf.tables:
-        return []
-    rents = shelf.tables["months"].frame.filter(quantity="rental_usd_per_accelerator_h", of=row["name"])
-    return _line(
-        "Rent on demand", vocabulary()["rental_usd_per_accelerator_h"].text, dict(rents.select("month", "value").rows())
-    )
+    rent = vocabulary()["rental_usd_per_accelerator_h"]
+    rents = {each["month"]: each["value"] for each in package.find("months", quantity=rent.name, of=row["name"])}
+    return _history_line("Rent on demand", rent.text, rents)
 
 
 def _facts(
-    shelf: Shelf, table: Table, row: Mapping[str, Any], statements: list[dict[str, Any]]
+    package: DataPackage, table: Table, row: Mapping[str, Any], statements: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the filled cells of an entity, each with its source."""
     chosen = {each["field"]: each for each in statements if each["preferred"]}
-    skipped = {*BESIDE, table.key, "statement_count", *(("confirmed_by",) if not statements else ())} - {"note"}
-    skipped |= {table.title, *BASES.values()}
+    skipped = {*STATEMENT_COLUMNS, table.key, table.title, "statement_count", *BASES.values()} - {"note"}
+    skipped |= set() if statements else {"confirmed_by"}
     facts: list[dict[str, Any]] = []
     before: list[str] = []
     for column, described in table.fields.items():
@@ -378,10 +323,10 @@ def _facts(
         fact = {
             "label": LABELS.get(column) or label(described),
             "about": described["description"],
-            **shelf.shown(table, column, row[column]),
+            **package.shown(table, column, row[column]),
         }
         if who:
-            fact |= {"source": shelf.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
+            fact |= {"source": package.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
             fact |= {"locator": who["locator"], "why": who["preferred"]}
         elif "computed" in described["description"] or row.get(BASES.get(column, "")):
             place = f"../../report/vocabulary.html#{column.replace('_computed', '').replace('_', '-')}"
@@ -393,7 +338,7 @@ def _facts(
             every = f"../../tables/statements.html?q={row[table.key]}"
             fact |= {"source": {"text": "All statements", "href": every}}
         elif "source" in row and table.name not in KINDS and table.name != "sources":
-            fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
+            fact |= {"source": package.source(row["source"]), "locator": row.get("locator") or ""}
             fact |= {"as_of": row.get("as_of") or "", "why": ""}
         origin = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
         again = bool(origin[0]) and origin == before
@@ -404,7 +349,7 @@ def _facts(
     return facts
 
 
-def _others(shelf: Shelf, table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _other_statements(package: DataPackage, table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the remaining statements, grouped by field."""
     rows = []
     for column, described in table.fields.items():
@@ -413,8 +358,8 @@ def _others(shelf: Shelf, table: Table, statements: list[dict[str, Any]]) -> lis
                 continue
             value = each["words"] if each["value"] is None else each["value"]
             rows.append(
-                {"label": label(described), **shelf.shown(table, column, value), "as_of": each["as_of"] or ""}
-                | {"source": shelf.source(each["source"], each["address"]), "locator": each["locator"]}
+                {"label": label(described), **package.shown(table, column, value), "as_of": each["as_of"] or ""}
+                | {"source": package.source(each["source"], each["address"]), "locator": each["locator"]}
             )
     return rows
 
@@ -426,19 +371,15 @@ def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, A
         days: dict[str, float] = {}
         for each in statements:
             day = str(each["as_of"] or "").partition("/")[0]
-            if (
-                each["field"] == column
-                and each["value"] is not None
-                and len(day) >= 7
-                and "seed_" not in each["source"]
-            ):
+            is_dated = len(day) >= 7 and "seed_" not in each["source"]
+            if is_dated and each["field"] == column and each["value"] is not None:
                 days[day] = max(each["value"], days.get(day, 0.0))
         if days:
-            lines += _line(label(table.fields[column]), partial(number, table.fields[column]), days)
+            lines += _history_line(label(table.fields[column]), partial(number, table.fields[column]), days)
     return lines
 
 
-def _line(name: str, text: Callable[[float], str], days: Mapping[str, float]) -> list[dict[str, Any]]:
+def _history_line(name: str, text: Callable[[float], str], days: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the points and axes of a history with its values; empty for fewer than two days."""
     if len(days) < 2 or not any(days.values()):
         return []
@@ -463,23 +404,20 @@ def _line(name: str, text: Callable[[float], str], days: Mapping[str, float]) ->
     ]
 
 
-def _links(shelf: Shelf, kind: str, key: str) -> list[dict[str, Any]]:
+def _links(package: DataPackage, kind: str, key: str) -> list[dict[str, Any]]:
     """Return the rows of other tables that refer to an entity, by table."""
     groups = []
-    for name, rows in shelf.referring.get((kind, key), {}).items():
-        table = shelf.tables[name]
+    for name, rows in package.referring.get((kind, key), {}).items():
+        table = package.tables[name]
         listed = []
         if name in PAGES:
             keys = dict.fromkeys(row[table.key] for row in rows)
-            listed = [{"text": shelf.names[name][each], "href": f"../{name}/{each}.html"} for each in keys][:LISTED]
-        groups.append(
-            {"title": table.resource["title"], "rows": len(rows), "listed": listed}
-            | {"href": f"../../tables/{name}.html?q={key}"}
-        )
+            listed = [{"key": each, "text": package.names[name][each]} for each in [*keys][:MAX_LISTED]]
+        groups.append({"name": name, "title": table.resource["title"], "rows": len(rows), "listed": listed})
     return sorted(groups, key=lambda group: (not group["listed"], group["title"]))
 
 
-def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
+def _computed(package: DataPackage, kind: str) -> dict[str, list[dict[str, str]]]:
     """Return the results of the model for the entities of one kind, by key."""
     import polars as pl
 
@@ -491,10 +429,10 @@ def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
     }
     if kind not in asked:
         return {}
-    table, (inputs, output) = shelf.tables[kind], asked[kind]
+    table, (inputs, output) = package.tables[kind], asked[kind]
     frame = table.frame
-    if kind == "clusters" and "accelerators" in shelf.tables:
-        peaks = shelf.tables["accelerators"].frame.select("accelerator", rate="peak_16bit_flop_per_s")
+    if kind == "clusters" and "accelerators" in package.tables:
+        peaks = package.tables["accelerators"].frame.select("accelerator", rate="peak_16bit_flop_per_s")
         frame = frame.join(peaks, on="accelerator", how="left").with_columns(
             peak_flop_per_s=pl.coalesce("peak_flop_per_s", "rate")
         )
@@ -517,44 +455,30 @@ def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
     }
 
 
-def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
+def _measured(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
     """Return measured and predicted values of runs by key."""
     from factorykit.model.validation.validate import validate
 
-    if "training_runs" not in shelf.tables or "runs" not in shelf.tables:
-        return {}
-    rows = {row["id"]: row for row in shelf.tables["training_runs"].frame.to_dicts()}
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    try:
-        predicted = validate().drop_nulls(["measured_s", "step_s"])
-    except FactorykitError:
-        return {}
+    rows = {row["id"]: row for row in package.find("training_runs")}
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    if not rows or "runs" not in package.tables:
+        return found
     keys = {name: _model(name) for name in {row["model"] for row in rows.values()}}
-    for each in predicted.iter_rows(named=True):
-        row = rows.get(each["id"])
-        key = keys[row["model"]] if row else None
-        if row is None or key is None:
-            continue
-        found[key].append(
-            {
-                "what": f"{row['accelerator_count']:,.0f} {row['accelerator_stated']}",
-                "predicted": f"{each['step_s']:.3g} s",
-                "measured": f"{each['measured_s']:.3g} s",
-                "error": f"{each['error']:+.0%}",
-                "href": f"../sources/{row['source']}.html",
-                "locator": row["locator"],
-            }
-        )
+    with suppress(FactorykitError):
+        for each in validate().drop_nulls(["measured_s", "step_s"]).iter_rows(named=True):
+            row = rows.get(each["id"])
+            if row and (key := keys[row["model"]]):
+                found[key].append(each | row)
     return found
 
 
-def _served(shelf: Shelf) -> dict[str, list[dict[str, Any]]]:
+def _served(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
     """Return medians of measured serving points and of their predictions by chip, one row a model and engine."""
     import polars as pl
 
     from factorykit.model.serving.validate import measured_points
 
-    if "serving_points" not in shelf.tables:
+    if "serving_points" not in package.tables:
         return {}
     rows = measured_points().group_by("accelerator", "architecture", "engine", maintain_order=True)
     medians = rows.agg(
@@ -576,13 +500,13 @@ def _model(name: str) -> str | None:
         return None
 
 
-def _found(kind: str, page: Mapping[str, Any]) -> list[str]:
+def _search_entry(kind: str, page: Mapping[str, Any]) -> list[str]:
     """Return the search entry of an entity: address, name, heading, text and other names."""
     shown = [f"{fact['label']}: {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
     shown += [f"Price: {page['summary'].rpartition('; ')[2]}"] if page["offers"] else []
-    words = [*page["also"], page["key"].replace("_", " "), ALSO.get(kind, "")]
+    words = [*page["also"], page["key"].replace("_", " "), SEARCH_TERMS.get(kind, "")]
     return [
-        f"things/{kind}/{page['key']}.html",
+        f"entities/{kind}/{page['key']}.html",
         page["name"],
         "",
         "; ".join(shown)[:600],

@@ -13,16 +13,16 @@ from xml.etree import ElementTree as Xml
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import script_json
-from factorykit.site.markup import made
-from factorykit.site.page_layout import Around
+from factorykit.site.markup import new_element
+from factorykit.site.page_layout import PageContext
 from factorykit.site.sources import Page, Project
-from factorykit.site.table_data import Shelf, load
+from factorykit.site.table_data import DataPackage, load
 
-MADE_FROM: Final = {
+PAGE_SOURCES: Final = {
     "report/methods": ("factorykit/formulas", "factorykit/core/quantities.csv"),
     "report/vocabulary": ("factorykit/core/quantities.csv", "factorykit/formulas"),
     "report/python/api": ("factorykit/",),
-    "report/python": ("factorykit/site/pages/recipes.py", "data/"),
+    "report/python": ("factorykit/site/recipes", "data/"),
     "report/data": ("data/",),
     "report/news": ("data/",),
     "report/audit": ("data/", "factorykit/model/validation"),
@@ -30,40 +30,42 @@ MADE_FROM: Final = {
 """Generated pages and their sources."""
 AUTHOR: Final = "The factorykit founders"
 FEED: Final = "feed.xml"
-NEWS: Final = 30
+MAX_ENTRIES: Final = 30
 """Maximum number of entries of the feed; an entry holds the changes of a table on one day."""
 MAX_LISTED: Final = 20
 """Maximum number of values listed in an entry."""
-DESCRIBED: Final = 160
+MAX_DESCRIPTION_LETTERS: Final = 160
 """Maximum length of a description."""
 
 
-def add(project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around) -> None:
+def add(project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, context: PageContext) -> None:
     """Write the feed and robots.txt into a rendered folder, and add metadata and footers to its pages."""
-    shelf = load(project.root / "data")
-    if shelf:
-        _feed(shelf, out / FEED, around)
-    sitemap = f"Sitemap: {around.address('sitemap.xml')}\n" if around.site else ""
+    package = load(project.root / "data")
+    if package:
+        _feed(package, out / FEED, context)
+    sitemap = f"Sitemap: {context.address('sitemap.xml')}\n" if context.site else ""
     (out / "robots.txt").write_text(f"User-agent: *\nAllow: /\n{sitemap}", "utf-8")
-    if around.site:
-        _sitemap(out, around)
+    if context.site:
+        _sitemap(out, context)
     for page in project.pages:
         if page.href in pages:
-            day = around.changed(*_made_from(page))
-            _described(pages[page.href], page, out, around, shelf, day)
+            day = context.changed(*_sources_of(page))
+            _add_metadata(pages[page.href], page, out, context, package, day)
             if page.href != "404.html":
-                _signed(pages[page.href], page, around, day)
+                _add_footer(pages[page.href], page, context, day)
 
 
 # ---------------------------------------------------------------------------------------------------------- every page
 
 
-def _made_from(page: Page) -> tuple[str, ...]:
+def _sources_of(page: Page) -> tuple[str, ...]:
     source = str(page.source)
-    return next((files for name, files in MADE_FROM.items() if source.startswith(name)), (source,))
+    return next((files for name, files in PAGE_SOURCES.items() if source.startswith(name)), (source,))
 
 
-def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, shelf: Shelf | None, day: str) -> None:
+def _add_metadata(
+    read: LexborHTMLParser, page: Page, out: Path, context: PageContext, package: DataPackage | None, day: str
+) -> None:
     """Add metadata for sharing, citing and indexing, and the address of the feed, to the head of a page."""
     head, root = cast("LexborNode", read.head), "../" * (len(page.source.parts) - 1)
     description = read.css_first('meta[name="description"]')
@@ -74,25 +76,25 @@ def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, sh
     named = title.text() if title else page.title
     tags += [f'<meta property="og:{name}" content="{html.escape(text)}">' for name, text in (
         ("title", named), ("description", about), ("type", "article"), ("site_name", "factorykit"),
-        *([("image", around.address(picture) if around.site else root + picture)] if picture else []),
+        *([("image", context.address(picture) if context.site else root + picture)] if picture else []),
     )]  # fmt: skip
     tags += [f'<meta name="citation_{name}" content="{html.escape(text)}">' for name, text in (
         ("title", page.title), ("author", AUTHOR), ("publication_date", day.replace("-", "/")), ("language", "en"),
-        *([("fulltext_html_url", around.address(page.href))] if around.site else []),
+        *([("fulltext_html_url", context.address(page.href))] if context.site else []),
     )]  # fmt: skip
     if (out / FEED).is_file():
         tags.append(f'<link rel="alternate" type="application/atom+xml" title="Changed data" href="{root}{FEED}">')
-    if around.site:
-        tags.append(f'<link rel="canonical" href="{around.address(page.href)}">')
-    if page.href == "report/data.html" and shelf:
-        tags.append(f'<script type="application/ld+json">{script_json(_catalogue(shelf, around))}</script>')
+    if context.site:
+        tags.append(f'<link rel="canonical" href="{context.address(page.href)}">')
+    if page.href == "report/data.html" and package:
+        tags.append(f'<script type="application/ld+json">{script_json(_catalogue(package, context))}</script>')
     for node in cast("LexborNode", LexborHTMLParser(f"<head>{''.join(tags)}</head>").head).iter():
         head.insert_child(node)
 
 
 def _first_words(read: LexborHTMLParser) -> str:
     texts = (" ".join(each.text().split()) for each in read.css("main p"))
-    return shorten(next((text for text in texts if len(text) > 40), ""), DESCRIBED, placeholder=" …")
+    return shorten(next((text for text in texts if len(text) > 40), ""), MAX_DESCRIPTION_LETTERS, placeholder=" …")
 
 
 def _card(read: LexborHTMLParser) -> str:
@@ -101,14 +103,14 @@ def _card(read: LexborHTMLParser) -> str:
     return Path(str(link.attributes["href"])).stem if link else ""
 
 
-def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> None:
+def _add_footer(read: LexborHTMLParser, page: Page, context: PageContext, day: str) -> None:
     """Add the footer of a page: its date, its citation, and links to edit and report."""
     main = read.css_first("main")
     if main is None:
         return
-    source, repository = str(page.source), around.repository
+    source, repository = str(page.source), context.repository
     links = []
-    if repository and source in around.dates:
+    if repository and source in context.dates:
         links.append(f'<a href="{repository}/edit/main/{source}">Edit this page</a>')
     if repository:
         links.append(f'<a href="{repository}/issues/new?title={html.escape(page.href)}">Report a mistake</a>')
@@ -116,10 +118,10 @@ def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> Non
     cited = (
         f"@misc{{factorykit_{key},\n  title        = {{{{{' '.join(page.title.split())}}}}},\n"
         f"  author       = {{{{{AUTHOR}}}}},\n  year         = {{{day[:4]}}},\n"
-        f"  howpublished = {{factorykit {around.version}, {around.address(page.href)}}}\n}}"
+        f"  howpublished = {{factorykit {context.version}, {context.address(page.href)}}}\n}}"
     )
-    node = made(
-        f'<div class="fk-signed"><p>factorykit {around.version}. This page changed last on <time>{day}</time>. '
+    node = new_element(
+        f'<div class="fk-signed"><p>factorykit {context.version}. This page changed last on <time>{day}</time>. '
         f"{' '.join(links)}</p><details><summary>Cite this page</summary><pre><code>{html.escape(cited)}</code></pre>"
         "</details></div>"
     )
@@ -130,38 +132,38 @@ def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> Non
         main.insert_child(node)
 
 
-def _catalogue(shelf: Shelf, around: Around) -> dict[str, Any]:
+def _catalogue(package: DataPackage, context: PageContext) -> dict[str, Any]:
     """Return the schema.org description of all tables."""
     return {
         "@context": "https://schema.org",
         "@type": "DataCatalog",
         "name": "factorykit",
-        "version": shelf.version,
-        "dateModified": around.changed("data"),
+        "version": package.version,
+        "dateModified": context.changed("data"),
         "license": "https://creativecommons.org/licenses/by/4.0/",
         "dataset": [
-            {"@type": "Dataset", "name": table.resource["title"], "url": around.address(f"tables/{name}.html")}
+            {"@type": "Dataset", "name": table.resource["title"], "url": context.address(f"tables/{name}.html")}
             | {"description": shorten(table.resource["description"], 400, placeholder=" …")}
-            for name, table in shelf.tables.items()
+            for name, table in package.tables.items()
         ],
     }
 
 
-def _sitemap(out: Path, around: Around) -> None:
+def _sitemap(out: Path, context: PageContext) -> None:
     files = {file.relative_to(out).as_posix() for file in out.rglob("*.html") if ".embed." not in file.name}
     pages = sorted(files - {"404.html"})
     root = Xml.Element("urlset", xmlns="http://www.sitemaps.org/schemas/sitemap/0.9")
     for page in pages:
-        Xml.SubElement(Xml.SubElement(root, "url"), "loc").text = around.address(page)
+        Xml.SubElement(Xml.SubElement(root, "url"), "loc").text = context.address(page)
     Xml.ElementTree(root).write(out / "sitemap.xml", encoding="utf-8", xml_declaration=True)
 
 
 # ------------------------------------------------------------------------------------------------------------ the feed
 
 
-def news(shelf: Shelf) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+def news(package: DataPackage) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield the changes of the tables, newest first: the day, the table, and its changes."""
-    table = shelf.tables.get("data_changes")
+    table = package.tables.get("data_changes")
     if table is None:
         return
     frame = table.frame.sort("day", "table", descending=[True, False], maintain_order=True)
@@ -184,17 +186,17 @@ def changes_text(rows: list[dict[str, Any]]) -> str:
     return ", ".join(f"{n:,} {words[what]}{'' if n == 1 else 's'} {what}" for what, n in sized if n)
 
 
-def _feed(shelf: Shelf, file: Path, around: Around) -> None:
+def _feed(package: DataPackage, file: Path, context: PageContext) -> None:
     """Write the changes of the data as an Atom feed."""
-    entries = list(news(shelf))[:NEWS]
+    entries = list(news(package))[:MAX_ENTRIES]
     if not entries:
         return
     feed = Xml.Element("feed", xmlns="http://www.w3.org/2005/Atom")
     _add_texts(feed, id="urn:factorykit:data", title="factorykit: changed data", updated=f"{entries[0][0]}T00:00:00Z")
     Xml.SubElement(Xml.SubElement(feed, "author"), "name").text = AUTHOR
-    Xml.SubElement(feed, "link", href=around.address("report/data.html"))
+    Xml.SubElement(feed, "link", href=context.address("report/data.html"))
     for day, name, rows in entries:
-        title = shelf.tables[name].resource["title"] if name in shelf.tables else name
+        title = package.tables[name].resource["title"] if name in package.tables else name
         entry = Xml.SubElement(feed, "entry")
         lines = [
             f"{row['row']}, {row['column']}: {row['was']} → {row['now']}" for row in rows if row["what"] == "changed"
@@ -207,7 +209,7 @@ def _feed(shelf: Shelf, file: Path, around: Around) -> None:
             updated=f"{day}T00:00:00Z",
             content="\n".join([*lines, *dict.fromkeys(more)][:MAX_LISTED]),
         )
-        Xml.SubElement(entry, "link", href=around.address(f"tables/data_changes.html?q={name}"))
+        Xml.SubElement(entry, "link", href=context.address(f"tables/data_changes.html?q={name}"))
     Xml.indent(feed)
     Xml.ElementTree(feed).write(file, encoding="utf-8", xml_declaration=True)
 

@@ -13,8 +13,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from factorykit.charts.embed import BOOT
 from factorykit.site import agents, charts, crosslinks, entity_pages, feeds, open_data, search
 from factorykit.site.csp import guard
-from factorykit.site.markup import above, fill, following, made, read, write
-from factorykit.site.page_layout import Around, assets
+from factorykit.site.markup import ancestors, following, new_element, read, set_content, write
+from factorykit.site.page_layout import PageContext, assets
 from factorykit.site.pages import api
 from factorykit.site.sources import Project
 
@@ -43,39 +43,39 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
     cache
         Folder in which pages of entities and pictures of charts are cached.
     """
-    around = Around.of(project, root or project.root)
+    context = PageContext.of(project, root or project.root)
     assets(out)
     pages = read(project, out)
     for source in project.pages:
         page = pages.get(source.href)
         if page is None:
             continue
-        _keep_to_the_site(page)
-        _load_what_is_used(page)
-        _mark_the_page(page, out / source.href)
-        _number(page)
-        _without_anchors(page)
-        _frames(page)
-        _scroll(page)
+        _remove_external_scripts(page)
+        _add_assets(page)
+        _mark_current_page(page, out / source.href)
+        _number_items(page)
+        _remove_code_anchors(page)
+        _format_frames(page)
+        _make_tables_scroll(page)
         if source.is_notebook:
             shutil.copyfile(project.root / source.source, out / source.source)
-            _name_the_source(page, source.source.name)
-    _caption_what_is_embedded(pages)
-    found = entity_pages.add(project, out, around, cache and cache / "things")
+            _link_notebook(page, source.source.name)
+    _add_embedded_captions(pages)
+    found = entity_pages.add(project, out, context, cache)
     crosslinks.add(project, pages)
     found = search.entries(project, pages) + found
     if f"{api.PLACE}.html" in pages:
-        found += api.write(out, around)
-    found += charts.add(project, pages, out, around, cache and cache / "charts")
+        found += api.write(out, context)
+    found += charts.add(project, pages, out, context, cache and cache / "charts")
     search.write(out, found)
-    feeds.add(project, pages, out, around)
-    open_data.add(project, out, around)
-    agents.add(project, out, around)
+    feeds.add(project, pages, out, context)
+    open_data.add(project, out, context)
+    agents.add(project, out, context)
     guard(pages)
     write(pages, out)
 
 
-def _keep_to_the_site(page: LexborHTMLParser) -> None:
+def _remove_external_scripts(page: LexborHTMLParser) -> None:
     """Remove external scripts, the elements that depend on them, and local paths of notebooks."""
     for script in page.css("script"):
         if OUTSIDE.match(script.attributes.get("src") or "") or REQUIRE_SHIM.match(script.text()):
@@ -84,7 +84,7 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
         del node.attrs["data-notebook"]
 
 
-def _load_what_is_used(page: LexborHTMLParser) -> None:
+def _add_assets(page: LexborHTMLParser) -> None:
     """Add the assets of every page, and the chart script to pages with charts; the landing page loads it lazily."""
     for script in page.css(".factorykit-chart ~ script"):
         if script.text() == BOOT:
@@ -93,26 +93,26 @@ def _load_what_is_used(page: LexborHTMLParser) -> None:
     later = page.css_first("body.fk-landing .factorykit-chart")
     for script in page.css(f'script[src$="{CHART_SCRIPT}"]'):
         if not bridged:
-            src = str(script.attributes["src"]).replace(CHART_SCRIPT, f"things/assets{BRIDGE}")
-            script.insert_before(made(f'<body><script src="{src}" defer></script></body>'))
+            src = str(script.attributes["src"]).replace(CHART_SCRIPT, f"entities/assets{BRIDGE}")
+            script.insert_before(new_element(f'<body><script src="{src}" defer></script></body>'))
         if later:
             later.attrs["data-charts"] = script.attributes["src"]
         if later or not page.css_first(".factorykit-chart"):
             script.decompose()
 
 
-def _without_anchors(page: LexborHTMLParser) -> None:
+def _remove_code_anchors(page: LexborHTMLParser) -> None:
     """Remove the invisible anchors of code lines, which account for a tenth of the size of a page."""
     for link in page.css('code.sourceCode a[aria-hidden="true"]'):
         link.decompose()
 
 
-def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:
+def _mark_current_page(page: LexborHTMLParser, file: Path) -> None:
     """Mark the navigation link of the current page; Quarto marks the first link instead."""
     for link in page.css("a.nav-link[href]:not([data-scroll-target])"):
-        crosslinks = (file.parent / str(link.attributes["href"])).resolve() == file.resolve()
-        link.attrs["class"] = "nav-link active" if crosslinks else "nav-link"
-        if crosslinks:
+        is_current = (file.parent / str(link.attributes["href"])).resolve() == file.resolve()
+        link.attrs["class"] = "nav-link active" if is_current else "nav-link"
+        if is_current:
             link.attrs["aria-current"] = "page"
         elif "aria-current" in link.attributes:
             del link.attrs["aria-current"]
@@ -121,12 +121,12 @@ def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:
 # Numbers of figures and equations, and tables of contents, in pages rendered by Quarto
 
 
-def _number(page: LexborHTMLParser) -> None:
+def _number_items(page: LexborHTMLParser) -> None:
     for caption in page.css("figcaption"):
         first = next(caption.iter(include_text=True), None)
         found = CAPTION.match(first.text()) if first is not None and first.is_text_node else None
         if first is not None and found:
-            first.insert_before(made(f'<span class="fk-number">{found[1]}</span>'))
+            first.insert_before(new_element(f'<span class="fk-number">{found[1]}</span>'))
             first.replace_with(first.text()[found.end() :])
     for equation in page.css('span[id^="eq-"]:not(.fk-equation)'):
         _equation(equation)
@@ -134,10 +134,10 @@ def _number(page: LexborHTMLParser) -> None:
     place = "#quarto-bibliography"
     if contents and page.css_first(f"section{place}") and not contents.css_first(f'a[href="{place}"]'):
         link = f'<a href="{place}" class="nav-link" data-scroll-target="{place}">References</a>'
-        contents.insert_child(made(f"<li>{link}</li>"))
+        contents.insert_child(new_element(f"<li>{link}</li>"))
 
 
-def _caption_what_is_embedded(pages: Mapping[str, LexborHTMLParser]) -> None:
+def _add_embedded_captions(pages: Mapping[str, LexborHTMLParser]) -> None:
     """Add the caption of its notebook to an embedded figure; Quarto embeds the unprocessed notebook."""
     titled = {title.text(): page for page in pages.values() if (title := page.css_first("h1.title"))}
     for page in pages.values():
@@ -146,10 +146,10 @@ def _caption_what_is_embedded(pages: Mapping[str, LexborHTMLParser]) -> None:
             notebook = titled.get(str(cell.attributes["data-notebook-title"]))
             caption = notebook and notebook.css_first(f"#{cell.attributes['data-notebook-cellid']} figcaption")
             if bare and caption:
-                whole = made(f"<figcaption>{caption.inner_html}</figcaption>")
+                whole = new_element(f"<figcaption>{caption.inner_html}</figcaption>")
                 number = whole.css_first(".fk-number")
                 if number:
-                    fill(number, f"{bare.text(strip=True)}:")
+                    set_content(number, f"{bare.text(strip=True)}:")
                 bare.replace_with(whole)
 
 
@@ -164,39 +164,39 @@ def _equation(equation: LexborNode) -> None:
         for node in (space, *parts):
             node.decompose()
         for tex in equation.css("annotation"):
-            fill(tex, TEX_SIGN.sub("", tex.text()))
+            set_content(tex, TEX_SIGN.sub("", tex.text()))
         equation.attrs["class"] = "fk-equation"
-        equation.insert_child(made(f'<span class="fk-eqno">({sign[1]})</span>'))
+        equation.insert_child(new_element(f'<span class="fk-eqno">({sign[1]})</span>'))
 
 
 # Tables
 
 
-def _scroll(page: LexborHTMLParser) -> None:
+def _make_tables_scroll(page: LexborHTMLParser) -> None:
     """Wrap tables that may be wider than a phone in a scrolling container."""
     for table in page.css("table.fk-frame"):
         if not _within(table, "fk-frame"):
-            table.replace_with(made(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
+            table.replace_with(new_element(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
     for table in page.css("main table:not(.fk-frame):not(.gt_table):not(.dataframe)"):
         if not (_within(table, "fk-scroll") or _within(table, "fk-quantities")):
-            table.replace_with(made(f'<div class="fk-scroll">{table.html}</div>'))
+            table.replace_with(new_element(f'<div class="fk-scroll">{table.html}</div>'))
 
 
 def _within(node: LexborNode, name: str) -> bool:
-    return any(name in (each.attributes.get("class") or "").split() for each in above(node))
+    return any(name in (each.attributes.get("class") or "").split() for each in ancestors(node))
 
 
-def _frames(page: LexborHTMLParser) -> None:
+def _format_frames(page: LexborHTMLParser) -> None:
     """Convert polars frames to tables in the style of the page: right-aligned numbers, strings without quotes."""
     for table in page.css("table.dataframe"):
         box = table.parent
         note = box.css_first("small") if box is not None else None
-        frame = made(_frame(table, note.text() if note is not None else ""))
+        frame = new_element(_frame_table(table, note.text() if note is not None else ""))
         whole = box is not None and box.tag == "div" and box.css_first("style") is not None
         (box if box is not None and whole else table).replace_with(frame)
 
 
-def _frame(table: LexborNode, shape: str) -> str:
+def _frame_table(table: LexborNode, shape: str) -> str:
     head = table.css("thead tr")
     names = [cell.inner_html or "" for cell in head[0].css("th")] if head else []
     types = [cell.text() for cell in head[1].css("td")] if len(head) > 1 else []
@@ -228,9 +228,9 @@ def _frame(table: LexborNode, shape: str) -> str:
     )
 
 
-def _name_the_source(page: LexborHTMLParser, name: str) -> None:
+def _link_notebook(page: LexborHTMLParser, name: str) -> None:
     link = f'<a href="{name}" download>{name}</a>'
-    note = made(f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>')
+    note = new_element(f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>')
     arrows, main = page.css_first("nav.arrows"), page.css_first("main")
     if arrows:
         arrows.insert_before(note)

@@ -34,17 +34,17 @@ def write(pages: Mapping[str, LexborHTMLParser], out: Path) -> None:
         (out / href).write_text(str(page.html), "utf-8")
 
 
-def made(text: str) -> LexborNode:
+def new_element(text: str) -> LexborNode:
     """Return the first element of an HTML fragment."""
     return cast("LexborNode", cast("LexborNode", LexborHTMLParser(text).body).child)
 
 
-def above(node: LexborNode) -> Iterator[LexborNode]:
+def ancestors(node: LexborNode) -> Iterator[LexborNode]:
     """Yield the ancestors of a node, the nearest first."""
-    around = node.parent
-    while around is not None and not around.is_document_node:
-        yield around
-        around = around.parent
+    parent = node.parent
+    while parent is not None and not parent.is_document_node:
+        yield parent
+        parent = parent.parent
 
 
 def following(node: LexborNode) -> Iterator[LexborNode]:
@@ -63,7 +63,7 @@ def preceding(node: LexborNode) -> Iterator[LexborNode]:
             yield node
 
 
-def fill(node: LexborNode, content: str | LexborNode) -> None:
+def set_content(node: LexborNode, content: str | LexborNode) -> None:
     """Replace the content of a node by a text or an element."""
     for child in [*node.iter(include_text=True)]:
         child.decompose()

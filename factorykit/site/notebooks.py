@@ -18,7 +18,7 @@ from typing import Any
 
 from factorykit.core import atomic_io
 from factorykit.core.errors import SiteError
-from factorykit.site import notebook_markdown
+from factorykit.site import build_cache, notebook_markdown
 from factorykit.site.sources import joined, read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
@@ -68,7 +68,7 @@ def execute(
         return []
     cache = cache or files[0].parent.parent / ".cache" / "notebooks.json"
     with atomic_io.locked(files[0].parent):
-        known = _read_cache(cache)
+        known = build_cache.read(cache)
         code = _digest_of_code(files[0].parent.parent)
         stale = [file for file in files if force or known.get(file.name) != _inputs(file, code)]
         if stale:
@@ -246,14 +246,6 @@ def _digest_of_code(root: Path) -> str:
 def _inputs(file: Path, code: str) -> dict[str, str]:
     """Return hashes of a notebook and of the code that produced its outputs."""
     return {"code": code, "notebook": hashlib.sha256(file.read_bytes()).hexdigest()}
-
-
-def _read_cache(cache: Path) -> dict[str, dict[str, str]]:
-    try:
-        known = json.loads(cache.read_text(encoding="utf-8"))
-        return known if isinstance(known, dict) else {}
-    except (OSError, ValueError):
-        return {}
 
 
 def _write_whole(file: Path, text: str) -> None:

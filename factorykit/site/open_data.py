@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from factorykit.site.page_layout import Around
+from factorykit.data.tables import DESCRIPTOR
+from factorykit.site.page_layout import PageContext
 from factorykit.site.sources import Project
-from factorykit.site.table_data import PAGES, Shelf, Table, load
+from factorykit.site.table_data import PAGES, DataPackage, Table, load
 
 API: Final = "api/v1"
 DATABASE: Final = "factorykit.duckdb"
@@ -23,47 +24,50 @@ GROUPS: Final = {
 """Collections other than entities: the column that identifies a document, and the tables of its rows."""
 
 
-def add(project: Project, out: Path, around: Around) -> None:
+def add(project: Project, out: Path, context: PageContext) -> None:
     """Write Parquet files, the DuckDB file and the JSON documents below ``out``."""
     import duckdb
 
     data = project.root / "data"
-    shelf = load(data)
-    if shelf is None:
+    package = load(data)
+    if package is None:
         return
     (out / "tables").mkdir(exist_ok=True)
     (out / DATABASE).unlink(missing_ok=True)
     with duckdb.connect() as database:
         database.execute(f"ATTACH '{out / DATABASE}' AS whole ({STORAGE})")
-        for name, table in shelf.tables.items():
+        for name, table in package.tables.items():
             file = out / "tables" / f"{name}.parquet"
             shutil.copyfile(data / table.resource["path"], file)
             database.execute(f'CREATE TABLE whole."{name}" AS FROM read_parquet($file)', {"file": str(file)})
-    collections = {kind: dict(_entities(shelf, kind)) for kind in PAGES if kind in shelf.tables}
-    collections |= {name: dict(_group(shelf, *GROUPS[name])) for name in GROUPS}
+    collections = {kind: dict(_entities(package, kind)) for kind in PAGES if kind in package.tables}
+    collections |= {name: dict(_group(package, *GROUPS[name])) for name in GROUPS}
     for name, documents in collections.items():
         (out / API / name).mkdir(parents=True, exist_ok=True)
         for key, tables in documents.items():
-            units = {column: unit for of in tables for column, unit in _units(shelf.tables[of]).items()}
-            _write(out / API / name / f"{key}.json", {"version": shelf.version, "units": units, "tables": tables})
+            units = {column: unit for of in tables for column, unit in _units(package.tables[of]).items()}
+            _write(out / API / name / f"{key}.json", {"version": package.version, "units": units, "tables": tables})
     keys = {name: sorted(documents) for name, documents in collections.items()}
-    _write(out / API / "index.json", {"version": shelf.version, "collections": keys})
-    _write(out / API / "openapi.json", _openapi(shelf, keys, around))
+    _write(out / API / "index.json", {"version": package.version, "collections": keys})
+    _write(out / API / "openapi.json", _openapi(package, keys, context))
+    (out / "tables" / "README.md").write_text(_card(json.loads((data / DESCRIPTOR).read_text("utf-8"))), "utf-8")
 
 
-def _entities(shelf: Shelf, kind: str) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
+def _entities(package: DataPackage, kind: str) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
     """Yield the key of each entity, with its row and the statements about it."""
-    for row in shelf.tables[kind].frame.iter_rows(named=True):
-        key = row[shelf.tables[kind].key]
-        statements = shelf.statements.get((kind, key), [])
+    for row in package.tables[kind].frame.iter_rows(named=True):
+        key = row[package.tables[kind].key]
+        statements = package.statements.get((kind, key), [])
         yield key, {kind: [_filled(row)]} | ({"statements": list(map(_filled, statements))} if statements else {})
 
 
-def _group(shelf: Shelf, column: str, tables: tuple[str, ...]) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
+def _group(
+    package: DataPackage, column: str, tables: tuple[str, ...]
+) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
     """Yield each value of a column with the matching rows of the given tables."""
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in tables:
-        for row in shelf.tables[name].frame.iter_rows(named=True) if name in shelf.tables else ():
+        for row in package.tables[name].frame.iter_rows(named=True) if name in package.tables else ():
             found.setdefault(row[column], {}).setdefault(name, []).append(_filled(row))
     yield from found.items()
 
@@ -76,21 +80,21 @@ def _units(table: Table) -> dict[str, str]:
     return {name: each["unit"] for name, each in table.fields.items() if each.get("unit")}
 
 
-def _openapi(shelf: Shelf, keys: Mapping[str, list[str]], around: Around) -> dict[str, Any]:
+def _openapi(package: DataPackage, keys: Mapping[str, list[str]], context: PageContext) -> dict[str, Any]:
     """Return the OpenAPI 3.1 description of the documents."""
     text = {"type": "string"}
     held = {name: [name, "statements"] if name in PAGES else GROUPS[name][1] for name in keys}
-    used = {table for tables in held.values() for table in tables if table in shelf.tables}
+    used = {table for tables in held.values() for table in tables if table in package.tables}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "factorykit",
-            "version": shelf.version,
+            "version": package.version,
             "license": {"name": "CC BY 4.0", "url": "https://creativecommons.org/licenses/by/4.0/"},
             "description": "AI clusters in sourced tables: entities with every statement about them, rental prices by "
             "accelerator, series by quantity. An absent cell is unknown. Within v1 columns are added, never renamed.",
         },
-        "servers": [{"url": around.site or ".."}],
+        "servers": [{"url": context.site or ".."}],
         "paths": {
             f"/{API}/index.json": {"get": _get("The keys of all collections", {"type": "object"})},
             **{
@@ -104,7 +108,7 @@ def _openapi(shelf: Shelf, keys: Mapping[str, list[str]], around: Around) -> dic
                 if keys[name]
             },
         },
-        "components": {"schemas": {name: _schema(shelf.tables[name]) for name in sorted(used)}},
+        "components": {"schemas": {name: _schema(package.tables[name]) for name in sorted(used)}},
     }
 
 
@@ -128,6 +132,21 @@ def _schema(table: Table) -> dict[str, Any]:
         for name, each in table.fields.items()
     }
     return {"type": "object", "description": table.resource["description"], "properties": columns}
+
+
+def _card(package: Mapping[str, Any]) -> str:
+    """Return the card of the tables for the Hugging Face Hub: a header in YAML, and the description of each table."""
+    tables = package["resources"]
+    header = {
+        "pretty_name": package["title"],
+        "license": package["licenses"][0]["name"].lower(),
+        "tags": ["ai-infrastructure", "data-centers", "energy", "gpu", "training-compute"],
+        "configs": [{"config_name": each["name"], "data_files": each["path"]} for each in tables],
+    }
+    rows = [f"| {each['name']} | {each['rows']:,} | {each['description']} |" for each in tables]
+    yaml = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in header.items()]
+    head = ["", f"# {package['name']}", "", package["description"], "", "| table | rows | a row is |", "|---|---|---|"]
+    return "\n".join(["---", *yaml, "---", *head, *rows, ""])
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:

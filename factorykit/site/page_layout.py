@@ -18,13 +18,13 @@ from factorykit.site.sources import Project
 
 THEME: Final = Path(__file__).parent / "theme"
 ASSETS: Final = (
-    *("site.css", "things.css", "browse.js", "bridge.js", "find.js", "site.js"),
-    *("compare.js", "map.js"),
+    *("site.css", "entities.css", "browse.js", "bridge.js", "find.js", "site.js"),
+    *("compare.js", "map.js", "parquet.js"),
 )
 
 
 @dataclass(frozen=True)
-class Around:
+class PageContext:
     """Content shared by all pages: the top bar, the version, dates, addresses of site and repository."""
 
     entries: tuple[tuple[str, str], ...] = ()
@@ -34,7 +34,7 @@ class Around:
     repository: str = ""
 
     @classmethod
-    def of(cls, project: Project, root: Path) -> Around:
+    def of(cls, project: Project, root: Path) -> PageContext:
         """Return the layout of a project with the commit history of the folder ``root``."""
         bar = (project.website.get("navbar") or {}).get("left") or []
         entries = tuple(
@@ -59,12 +59,12 @@ class Around:
         """Return the public address of a page, relative to the root of the site if its host is unknown."""
         return f"{self.site}/{path}" if self.site else path
 
-    def words(self, root: str) -> dict[str, Any]:
+    def values(self, root: str) -> dict[str, Any]:
         """Return the values of a page's template; ``root`` is the relative path from the page to the site's root."""
         menu = [{"text": text, "href": f"{root}{href}"} for text, href in self.entries]
         shell = {"navbar": menu, "home": f"{root}index.html", "logo": f"{root}report/assets/favicon.svg"}
-        words = shell | {"root": root, "version": self.version, "date": self.date}
-        return words | {"site": self.site, "repository": self.repository, "policy": policy()}
+        shared = shell | {"root": root, "version": self.version, "date": self.date}
+        return shared | {"site": self.site, "repository": self.repository, "policy": policy()}
 
 
 def last_changed(root: Path) -> dict[str, str]:
@@ -95,7 +95,7 @@ def template(name: str) -> Any:
 
 def assets(out: Path) -> None:
     """Copy the style and script of the pages to ``out``."""
-    folder = out / "things" / "assets"
+    folder = out / "entities" / "assets"
     folder.mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         shutil.copyfile(THEME / name, folder / name)

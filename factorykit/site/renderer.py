@@ -7,7 +7,6 @@ the parser of Quarto, with :file:`filter.lua` for Quarto's extensions; jinja2 ad
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import json
 import posixpath
@@ -18,12 +17,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache as once
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from factorykit.core.atomic_io import write_file
 from factorykit.core.errors import SiteError
+from factorykit.site import build_cache
 from factorykit.site.page_layout import template
 from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
 
@@ -120,15 +120,7 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
             (target.parent / name).write_bytes(data)
         _copy_referenced(root, out, page, text)
     _copy_assets(project, out)
-    _forget(cache, keep=4 * len(project.pages))
     return [message for *_, messages in done for message in messages]
-
-
-def _forget(cache: Path | None, keep: int) -> None:
-    """Remove the least recently used files."""
-    kept = sorted(cache.glob("*.html"), key=lambda file: -file.stat().st_mtime) if cache and cache.is_dir() else []
-    for file in kept[keep:]:
-        file.unlink(missing_ok=True)
 
 
 def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str, str, str, str, Draft, list[str]]:
@@ -166,31 +158,12 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
         *(folder / name for name in TAKEN_IN.findall(draft.markdown)),
     )
     parts += [Path(file).read_text(encoding="utf-8") for file in read if Path(file).is_file()]
-    kept = cache / f"{_digest(json.dumps(parts))}.html" if cache else None
-    rendered, messages = _read_kept(kept), []
-    if rendered is None:
-        rendered, messages = _pandoc(page, command, text, folder)
-        if kept and not messages:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_file(kept, f"{_digest(rendered)}\n{rendered}")
+    kept = cache / f"{str(page.source).replace('/', '-')}.json" if cache else None
+    convert = partial(_pandoc, page, command, text, folder)
+    rendered, messages = build_cache.cached(kept, parts, lambda _: convert()) if kept else convert()
     title, description, footer, toc, body = (part.strip() for part in rendered.split(SPLIT))
     body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
     return title, description, footer, toc, body, draft, messages
-
-
-def _read_kept(file: Path | None) -> str | None:
-    """Return a cached page, or None if there is none or it is damaged."""
-    if file is None or not file.is_file():
-        return None
-    digest, _, rendered = file.read_text(encoding="utf-8", errors="replace").partition("\n")
-    if digest != _digest(rendered):
-        return None
-    file.touch()
-    return rendered
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _pandoc(page: Page, command: list[str], text: str, folder: Path) -> tuple[str, list[str]]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from factorykit.site.markup import above
+from factorykit.site.markup import ancestors
 from factorykit.site.sources import Project
 
 THEME: Final = Path(__file__).parent / "theme"
@@ -55,8 +55,8 @@ def sections(main: LexborNode, href: str, title: str, keywords: str = "") -> lis
     rows, anchor = [[href, title, "", ""]], ""
     for node in tree.root.traverse(include_text=True) if tree.root else ():
         if node.is_text_node:
-            around = (each for each in above(node) if _is_heading(each))
-            rows[-1][2 if next(around, None) is not None else 3] += f"{node.text()} "
+            headings = (each for each in ancestors(node) if _is_heading(each))
+            rows[-1][2 if next(headings, None) is not None else 3] += f"{node.text()} "
             continue
         anchor = node.attributes.get("id") or anchor
         if _is_heading(node):

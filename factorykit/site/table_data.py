@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.vocabulary import LARGE_NUMBERS, SI_PREFIXES, Quantity, format_number, vocabulary
-from factorykit.data.entities import NAMED
+from factorykit.data.entities import NAME_COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +27,7 @@ PAGES: Final = {
     "sources": "source",
 }
 """Tables whose rows have a page, and the noun for one row."""
-TITLES: Final = NAMED | {"sources": "title"}
+TITLES: Final = NAME_COLUMNS | {"sources": "title"}
 """The column with the name of an entity, if it is not ``name``."""
 PRICED: Final = "electricity"
 PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
@@ -76,13 +76,20 @@ class Table:
 
 
 @dataclass
-class Shelf:
+class DataPackage:
     """All tables, prepared for the pages."""
 
     tables: dict[str, Table]
     version: str
     measured: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     served: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def find(self, name: str, **cells: str) -> list[dict[str, Any]]:
+        """Return the rows of a table with the given cells; none if the table is missing."""
+        if name not in self.tables:
+            return []
+        frame = self.tables[name].frame
+        return (frame.filter(**cells) if cells else frame).to_dicts()
 
     @cached_property
     def names(self) -> dict[str, dict[str, str]]:
@@ -102,26 +109,23 @@ class Shelf:
     @cached_property
     def cited(self) -> dict[str, dict[str, Any]]:
         """Sources by key."""
-        table = self.tables.get("sources")
-        return {row["source"]: row for row in table.frame.to_dicts()} if table else {}
+        return {row["source"]: row for row in self.find("sources")}
 
     @cached_property
     def statements(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
         """Statements about each entity, by table and key."""
         found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        if "statements" in self.tables:
-            for row in self.tables["statements"].frame.to_dicts():
-                found[row["kind"], row["thing"]].append(row)
+        for row in self.find("statements"):
+            found[row["kind"], row["entity"]].append(row)
         return found
 
     @cached_property
     def aliases(self) -> dict[tuple[str, str], list[str]]:
         """Other names by table and key."""
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
-        if "aliases" in self.tables:
-            for kind, alias, key in self.tables["aliases"].frame.select("kind", "alias", "key").iter_rows():
-                for of in ("runs", "models") if kind == "model" else (f"{kind}s",):
-                    found[of, key].append(alias)
+        for row in self.find("aliases"):
+            for of in ("runs", "models") if row["kind"] == "model" else (f"{row['kind']}s",):
+                found[of, row["key"]].append(row["alias"])
         return found
 
     @cached_property
@@ -220,17 +224,17 @@ def _priced(row: Mapping[str, Any]) -> str:
     return f"{shown}{row['name']}, {row['kind']}, {row['year']:.0f}"
 
 
-def load(data: Path) -> Shelf | None:
+def load(data: Path) -> DataPackage | None:
     """Return the tables beside a descriptor, or None if there is none."""
     import polars as pl
 
     path = data / "datapackage.json"
     if not path.is_file():
         return None
-    package = json.loads(path.read_text(encoding="utf-8"))
+    described = json.loads(path.read_text(encoding="utf-8"))
     tables = {
         each["name"]: Table(each, pl.read_parquet(data / each["path"]))
-        for each in package["resources"]
+        for each in described["resources"]
         if (data / each["path"]).is_file()
     }
-    return Shelf(tables, str(package.get("version", "")))
+    return DataPackage(tables, str(described.get("version", "")))

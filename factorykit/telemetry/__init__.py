@@ -25,7 +25,7 @@ Rates need exposure: :attr:`Log.watched` has the nodes and periods that journals
 failing or not.
 
 ``read_log(…, out="folder/")`` writes logs larger than memory as Parquet by table, format, day and node
-(:class:`factorykit.fleet.LogStudy`), in parallel processes; called again, it reads what is new.
+(:class:`factorykit.fleet.LogStudy`), in parallel processes or on Ray; called again, it reads what is new.
 
 Timestamps are UTC. Only values with a column are kept: no message, command line or environment enters a table, and
 text in names that looks like a key is replaced by a token, the same one for the same text.

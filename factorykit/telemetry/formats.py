@@ -42,6 +42,7 @@ HEAD: Final = 2000
 """Lines of a file that are searched first."""
 END: Final = "\x1f"
 """A separator that no format has: a line is one cell."""
+SURPLUS: Final = "cell beyond the header"
 START_OF_RECORD: Final = ("[", "{")
 CHART: Final = '"Step","'
 """Start of a chart that was exported from the page of W&B."""
@@ -97,7 +98,9 @@ class Format:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Patterns of lines, each of which shows a format of lines or of series."""
+        """Patterns of lines, each of which shows a format of lines or of series, or that all records have."""
+        if self.shape == "json":
+            return (f'"{self.needs[0].split(".")[1]}"',)
         return (f'"{self.lines[1:-1]}"',) if self.shape == "series" else self.needs or (self.lines,)
 
     def is_shown(self) -> pl.Expr:
@@ -179,11 +182,8 @@ def recognised(source: Path | bytes) -> list[Format]:
 
 def is_likely(possible: Iterable[Format]) -> pl.Expr:
     """Return whether a line may show one of some formats: one pattern is much faster than many."""
-    patterns = (
-        f"(?:{pattern})" for each in possible if each.shape not in ("table", "json") for pattern in each.patterns
-    )
-    line = pl.col("line")
-    return line.str.contains("|".join(patterns)) | line.str.contains(r"^\s*[{\[]")
+    patterns = (f"(?:{pattern})" for each in possible if each.shape != "table" for pattern in each.patterns)
+    return pl.col("line").str.contains("|".join(patterns))
 
 
 def header(head: Sequence[str], separator: str) -> list[str]:
@@ -225,13 +225,20 @@ def _has(record: Any, path: str) -> bool:
     return True
 
 
-def scan(source: Path | bytes | list[Path], separator: str = END, files: str | None = None) -> pl.LazyFrame:
-    """Return the lines of a file, or its cells, as text; compressed ones too; the name of the file in ``files``."""
+def scan(
+    source: Path | bytes | list[Path], separator: str = END, files: str | None = None, names: Sequence[str] = ()
+) -> pl.LazyFrame:
+    """Return the lines of a file, or its cells, as text; compressed ones too; the name of the file in ``files``.
+
+    With the ``names`` of all columns, a cell beyond them is in a column of its own, ``SURPLUS``.
+    """
     is_table = separator != END
     return pl.scan_csv(
         source,
         separator=separator,
         has_header=is_table,
+        schema=dict.fromkeys([*names, SURPLUS], pl.String) if names else None,
+        missing_columns="insert" if names else "raise",
         new_columns=None if is_table else ["line"],
         quote_char='"' if separator == "," else None,
         infer_schema=False,
@@ -276,11 +283,10 @@ def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
     """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record."""
     quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
     with text_io.database().cursor() as database:
-        values = f"json_extract_string(line, {quoted}::varchar[])"
-        relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(
-            f"case when json_valid(line) then {values} end as found"
-        )
-        return text_io.frame_of_relation(relation)["found"].list.to_struct(fields=paths)
+        values = f"case when json_valid(line) then json_extract_string(line, {quoted}::varchar[]) end as found"
+        columns = ", ".join(f'found[{number}] as "{path}"' for number, path in enumerate(paths, 1))
+        relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(values).project(columns)
+        return text_io.frame_of_relation(relation).to_struct()
 
 
 def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
@@ -320,13 +326,17 @@ def _chart_rows(text: str) -> Iterator[str]:
         yield from map(json.dumps, runs.values())
 
 
-def series(lines: Sequence[str]) -> pl.LazyFrame:
-    """Return the result of a range query of Prometheus as a table: labels, ``at`` and ``value`` of each sample."""
+def series(lines: Sequence[str]) -> tuple[pl.LazyFrame, int]:
+    """Return the result of a range query of Prometheus as a table: labels, ``at`` and ``value`` of each sample.
+
+    The second value is the number of warnings, such as of an answer without the samples of some servers.
+    """
     at: list[str] = []
     value: list[str] = []
     metrics, counts = [], []
     try:
-        for each in json.loads("\n".join(lines), parse_float=str, parse_int=str)["data"]["result"]:
+        answer = json.loads("\n".join(lines), parse_float=str, parse_int=str)
+        for each in answer["data"]["result"]:
             samples = each.get("values") or [each["value"]]
             at += [str(time) for time, _ in samples]
             value += [str(found) for _, found in samples]
@@ -338,7 +348,8 @@ def series(lines: Sequence[str]) -> pl.LazyFrame:
     wide = pl.DataFrame(metrics, dict.fromkeys(sorted(labels), pl.String))
     rows = pl.int_range(len(metrics), eager=True).repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()
     samples = pl.DataFrame({"at": at, "value": value}, {"at": pl.String, "value": pl.String})
-    return pl.concat([wide[rows.to_list()] if labels else wide, samples], how="horizontal").lazy().with_row_index("row")
+    table = pl.concat([wide[rows.to_list()] if labels else wide, samples], how="horizontal")
+    return table.lazy().with_row_index("row"), len(answer.get("warnings") or ())
 
 
 READERS: Final = {"text": parsing.text, "list": parsing.listed, "tres": parsing.accelerators, "pace": parsing.pace}

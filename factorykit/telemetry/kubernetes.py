@@ -12,37 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-JOB_LABELS: Final = (
-    *("batch.kubernetes.io/job-name", "job-name", "training.kubeflow.org/job-name", "jobset.sigs.k8s.io/jobset-name"),
-    *("ray.io/cluster", "volcano.sh/job-name"),
-)
-"""Labels with which controllers mark the pods of a job, in order of precedence."""
-INDEX_LABELS: Final = (
-    *("batch.kubernetes.io/job-completion-index", "training.kubeflow.org/replica-index"),
-    *("jobset.sigs.k8s.io/job-index", "volcano.sh/task-index"),
-)
-"""Labels with the index of a pod in its job."""
-ACCELERATORS: Final = ("nvidia.com/gpu", "amd.com/gpu", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/gaudi")
-"""Names of accelerator resources."""
+from factorykit.telemetry.parsing import words
+
 MAX_COUNT_DIGITS: Final = 9
 """Digits of a number of accelerators."""
 MAX_RESTARTS: Final = 2**31 - 1
 """Largest ``restartCount`` of the Kubernetes API, an int32."""
 STATE_PRECEDENCE: Final = ("node failure", "out of memory", "preempted", "timeout", "failed", "running", "completed")
 """States of an attempt: it has the first one that any of its pods has."""
-STATES: Final = {
-    **dict.fromkeys(
-        ("NodeLost", "NodeShutdown", "NodeAffinity", "Shutdown", "UnexpectedAdmissionError"), "node failure"
-    ),
-    **dict.fromkeys(("DeletionByTaintManager", "TerminationByKubelet", "DeletionByPodGC"), "node failure"),
-    **dict.fromkeys(
-        ("Preempting", "PreemptionByScheduler", "Preempted", "Evicted", "EvictionByEvictionAPI"), "preempted"
-    ),
-    "OOMKilled": "out of memory",
-    "DeadlineExceeded": "timeout",
-    "Completed": "completed",
-}
-"""State of an attempt by the reason of a pod or a condition."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +82,7 @@ def _job(pod: Mapping[str, Any]) -> str:
     meta = _meta(pod)
     labels = _object(meta.get("labels"))
     owners = [owner.get("name") for owner in _objects(meta.get("ownerReferences"))]
-    by_label = [labels.get(name) for name in JOB_LABELS]
+    by_label = [labels.get(name) for name in words("job_label")]
     return str(next(filter(None, [*by_label, *owners, meta.get("name")]), ""))
 
 
@@ -113,7 +90,7 @@ def _accelerators(template: Mapping[str, Any]) -> float:
     limits = (
         _object(_object(container.get("resources")).get("limits")).get(name)
         for container in _objects(_object(template.get("spec")).get("containers"))
-        for name in ACCELERATORS
+        for name in words("resource")
     )
     counts = (str(limit) for limit in limits)
     return float(sum(int(count) for count in counts if count.isdecimal() and len(count) <= MAX_COUNT_DIGITS))
@@ -129,11 +106,11 @@ def _starts(pod: Mapping[str, Any]) -> Iterator[_Start]:
     """Yield the previous and the current start of a pod."""
     meta, spec, status = _meta(pod), _object(pod.get("spec")), _object(pod.get("status"))
     labels = _object(meta.get("labels"))
-    index = str(next((labels[name] for name in INDEX_LABELS if name in labels), ""))
+    index = str(next((labels[name] for name in words("index_label") if name in labels), ""))
     user, node, count = str(meta.get("namespace") or ""), str(spec.get("nodeName") or ""), _accelerators(pod)
     reasons = [str(status.get("reason") or "")]
     reasons += [str(item.get("reason") or "") for item in _objects(status.get("conditions")) if _is_failure(item)]
-    pod_state = next((STATES[reason] for reason in reasons if reason in STATES), None)
+    pod_state = next(filter(None, map(words("pod_state").get, reasons)), None)
     for container in _objects(status.get("containerStatuses"))[:1]:
         previous, current = (_object(container.get(name)) for name in ("lastState", "state"))
         for state_of, is_last in ((previous, False), (current, True)):
@@ -156,7 +133,7 @@ def _state(ended: Mapping[str, Any], phase: str) -> str:
     reason = str(ended.get("reason") or "")
     if ended.get("exitCode") == 0 or (reason == "Completed" and phase != "Failed"):
         return "completed"
-    return STATES.get(reason, "failed") if reason != "Completed" else "failed"
+    return words("pod_state").get(reason, "failed") if reason != "Completed" else "failed"
 
 
 def _group(starts: Sequence[_Start]) -> list[list[_Start]]:
@@ -212,7 +189,7 @@ def _without_pods(job: Mapping[str, Any]) -> tuple[str, int]:
     failure = next((item for item in conditions if item.get("type") == "Failed"), None)
     state = "completed" if status.get("completionTime") else "running"
     if failure:
-        state = STATES.get(str(failure.get("reason") or ""), "failed")
+        state = words("pod_state").get(str(failure.get("reason") or ""), "failed")
         count -= min(count, 1)
     template, pods = _object(spec.get("template")), spec.get("parallelism", 1)
     line = {

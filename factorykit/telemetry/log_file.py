@@ -17,6 +17,7 @@ from factorykit.telemetry.formats import (
     CHART,
     NEEDED,
     READERS,
+    SURPLUS,
     TABLES,
     Column,
     Format,
@@ -42,11 +43,14 @@ TRUNCATED: Final = "truncated files, read up to the cut"
 WITHOUT_DETAILS: Final = "attempts without details, skipped"
 UNFINISHED: Final = "unfinished last line, skipped"
 TIMED_BY_FILE: Final = "rows without a time, which have that of the file"
+NOT_UTF8: Final = "rows with names that are not UTF-8, whose other letters may have been different"
+REPLACEMENT: Final = "\ufffd"
+WARNINGS: Final = "warnings of Prometheus, whose answer may lack samples"
 IMPLAUSIBLE: Final = "implausible timestamps, skipped"
 FIRST_DAY: Final = date(2005, 1, 1)
 """Earlier timestamps are those of a clock that was not set."""
-HOUR: Final = pl.when(pl.col("line") < "A").then(13).otherwise(9)
-"""Letters of a timestamp up to the hour: ``2026-03-01T12``, ``Mar  1 12``."""
+PERIOD: Final = 9
+"""First letters of a timestamp: lines of a node that share them sort by time (``2026-03-0``, ``Mar  1 12``)."""
 SERIES: Final = r"^([^}]*\})"
 """Name and labels of a sample of Prometheus."""
 MAX_GAP: Final = timedelta(days=366)
@@ -71,15 +75,21 @@ class Source:
         return datetime.fromtimestamp(self.file.stat().st_mtime, UTC)
 
     @property
+    def columns(self) -> dict[str, pl.Expr]:
+        """What lines of the file need beside their text."""
+        return {"file": pl.lit(0), "stem": pl.lit(self.stem), "modified": pl.lit(self.modified)}
+
+    @property
     def stem(self) -> str:
         """Job or node in the name: the number of a Slurm job, or the part before the first point.
 
-        The folder of an event file has the name of its run.
+        Of an event file and of one without a number, such as ``n1/power.csv``, the folder has that name.
         """
-        if ".tfevents." in self.file.name:
-            return self.file.parent.name
-        number = re.search(r"(?:slurm|job)[-_]?(\d+)", self.file.name)
-        return number[1] if number else self.file.name.partition(".")[0]
+        folder, name = self.file.parent.name, self.file.name.partition(".")[0]
+        if ".tfevents." in self.file.name or (re.search(r"\d", folder) and not re.search(r"\d", name)):
+            return folder
+        number = re.search(r"(?:slurm|job)[-_]?(\d+(?:_\d{1,5}\b)?)", self.file.name)
+        return number[1] if number else name
 
 
 @dataclass
@@ -154,7 +164,7 @@ def _lines(text: Path | bytes) -> list[str]:
 
 def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     """Return the tidy rows of a file, and note its other lines and the nodes that it observes."""
-    frame, names = _frame(known, source)
+    frame, names = _frame(known, source, reading)
     found = {
         column: theirs
         for column in known.columns
@@ -163,13 +173,33 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     cells = [_cell(theirs, known).alias(column.ours) for column, theirs in found.items()]
     if "at" in known.named:
         cells.append(cell(SERIES, "line").alias("series"))
+    is_table = known.shape == "table"
+    cells.append((pl.col(SURPLUS).is_not_null() if is_table else pl.lit(False)).alias("bad"))
     texts = frame.filter(_is_meant(known, names)).select("row", *cells)
     lines, last = frame.select(pl.len()), None
     if known.watches == "lines":  # most lines are not read, but watched: the file is scanned once
         collected = pl.collect_all([lines, texts, ends(frame)], engine="streaming")
         lines, texts, last = (part.lazy() for part in collected)
-        if collected[1].is_empty():
-            return _watch_only(known, source, reading, collected[0].item(), last)
+    if "at" in known.named:
+        reading.note(source.file, known.name, TIMED_BY_FILE, _scraped(texts))
+    marked = parsed(known, found, texts.with_columns(**source.columns), reading.zone)
+    count, rows = pl.collect_all([lines, marked], engine="streaming")
+    if is_table and rows["bad"].any():
+        _check_header(source, found, texts.filter(pl.col("row").is_in(rows.filter("bad")["row"].implode())))
+    note_rows(known, source, reading, count.item(), rows)
+    kept, wrong = _plausible(rows.filter(~pl.col("bad")).select(list(TABLES[known.table])))
+    reading.note(source.file, known.name, IMPLAUSIBLE, wrong)
+    if known.watches:
+        kept_at = kept
+        if last is not None:
+            found_at = last.select("lines", *cells_of(known, "at", "node")).drop_nulls("at")
+            kept_at = _plausible(stamps(found_at.with_columns(**source.columns).collect(), reading.zone))[0]
+        reading.watched += [watched(known, kept_at)] if kept_at.height else []
+    return kept
+
+
+def parsed(known: Format, found: Iterable[Column], texts: pl.LazyFrame, zone: str) -> pl.LazyFrame:
+    """Return the values of texts of some files, and whether a row is ``bad``, and its time is a ``local`` one."""
     some = texts.head(SOME).collect(engine="streaming")
     forms = {
         column.ours: (column.unit, None) if column.unit else parsing.usual(some[column.ours])
@@ -177,46 +207,42 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
         if column.read == "moment"
     }
     read = {column.ours: _value(column, pl.col(column.ours)) for column in found if column.read != "moment"}
-    read |= {
-        name: parsing.moment(pl.col(name), reading.zone, form, _without_year(some[name], source))
-        for name, form in forms.items()
-    }
+    for name, form in forms.items():
+        read[name] = parsing.moment(pl.col(name), zone, form, _has_no_year(some[name]))
     for name in {"node", "job"}.intersection(known.named):
-        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(source.stem)
-    if "at" in known.named and (count := _scraped(texts)):
-        read["at"] = pl.when(pl.col("at").is_null()).then(pl.lit(source.modified)).otherwise(read["at"])
-        reading.note(source.file, known.name, TIMED_BY_FILE, count)
+        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(pl.col("stem"))
+    if "at" in known.named:
+        read["at"] = pl.when(pl.col("at").is_null()).then("modified").otherwise(read["at"])
     tried = [column.ours for column in found if column.read in ("moment", "number")]
-    local = [parsing.is_local(pl.col(name), form) for name, form in forms.items()]
+    table = TABLES[known.table]
     values = texts.select(
-        "row",
-        *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in TABLES[known.table].items()),
-        *(
-            parsing.has_value(pl.when(read[name].is_null()).then(pl.col(name))).fill_null(False).alias(f"{name} unread")
-            for name in tried
-        ),
-        local=pl.any_horizontal(local) if local else pl.lit(False),
+        pl.col("^(file|row|bad)$"),
+        *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in table.items()),
+        *(pl.col(name).alias(f"{name} cell") for name in tried),
     )
     missing = [pl.col(name).is_null() for name in NEEDED[known.table]]
-    unread = [f"{name} unread" for name in tried]
-    marked = values.with_columns(bad=pl.any_horizontal(*missing, *unread)).drop(unread)
-    count, rows = pl.collect_all([lines, marked], engine="streaming")
-    _note(known, source, reading, count.item(), rows)
-    kept, wrong = _plausible(rows.filter(~pl.col("bad")).drop("row", "bad", "local"))
-    reading.note(source.file, known.name, IMPLAUSIBLE, wrong)
-    if known.watches:
-        stamps = kept if last is None else _stamps(known, source, last, reading.zone)
-        reading.watched += [watched(known, stamps)] if stamps.height else []
-    return kept
+    unread = [parsing.has_value(pl.when(pl.col(name).is_null()).then(f"{name} cell")) for name in tried]
+    local = [pl.col(name).is_not_null() & parsing.is_local(pl.col(f"{name} cell")) for name in forms]
+    marked = values.with_columns(
+        bad=pl.any_horizontal("bad", *missing, *unread), local=pl.any_horizontal(False, *local)
+    )
+    return marked.drop(f"{name} cell" for name in tried)
 
 
-def _watch_only(known: Format, source: Source, reading: Reading, lines: int, last: pl.LazyFrame) -> pl.DataFrame:
-    """Note that a file has no event, and the nodes that it observes; return no rows."""
-    rows = pl.DataFrame(schema=TABLES[known.table])
-    _note(known, source, reading, lines, rows.with_columns(bad=False, local=False))
-    if (stamps := _stamps(known, source, last, reading.zone)).height:
-        reading.watched.append(watched(known, stamps))
-    return rows
+def _check_header(source: Source, found: Iterable[Column], wrong: pl.LazyFrame) -> None:
+    """Check that no line of a table is a header with another order, by which the cells below it would be read.
+
+    Raises
+    ------
+    DatasetError
+    """
+    names = {name for column in found for name in column.theirs}
+    cells = {column: pl.col(column.ours).str.replace(r" \[[^\]]*\]$", "") for column in found}
+    is_header = pl.sum_horizontal(text.is_in(names) for text in cells.values()) > 1
+    is_same = pl.all_horizontal(text.is_in(column.theirs).fill_null(False) for column, text in cells.items())
+    others = wrong.filter(is_header & ~is_same).head(1).collect()["row"]
+    if len(others):
+        raise DatasetError(f"{source.file.name} has another header in line {others[0] + 2}; split the file there")
 
 
 def _scraped(texts: pl.LazyFrame) -> int:
@@ -233,20 +259,23 @@ def _scraped(texts: pl.LazyFrame) -> int:
     return samples.len()
 
 
-def _note(known: Format, source: Source, reading: Reading, lines: int, rows: pl.DataFrame) -> None:
+def note_rows(known: Format, source: Source, reading: Reading, lines: int, rows: pl.DataFrame) -> None:
     """Note how many lines of a file were read, which ones are not, and which have no zone."""
     reading.note(source.file, known.name, READ, lines)
     reading.note(source.file, known.name, OTHER_LINES, lines - rows.height)
     reading.note(source.file, known.name, UNFINISHED, int(source.is_unfinished and known.shape != "series"))
-    if rows.height and len(wrong := rows.filter("bad")["row"]):
+    if rows.is_empty():
+        return
+    if len(wrong := rows.filter("bad")["row"]):
         line = int(wrong[0]) + (2 if known.shape == "table" else 1)
         reading.note(source.file, known.name, PARSE_ERRORS, len(wrong), line, _shape(source.text, line))
     reading.note(source.file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
+    unread = pl.any_horizontal(pl.col(pl.String).str.contains(REPLACEMENT, literal=True))
+    reading.note(source.file, known.name, NOT_UTF8, rows.filter(~pl.col("bad") & unread).height)
 
 
-def _without_year(stamps: pl.Series, source: Source) -> pl.Expr | None:
-    """Return when a file was modified, if its timestamps have no year."""
-    return pl.lit(source.modified) if stamps.str.contains(parsing.WITHOUT_YEAR).any() else None
+def _has_no_year(stamps: pl.Series) -> bool:
+    return bool(stamps.str.contains(parsing.WITHOUT_YEAR).any())
 
 
 def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -269,12 +298,9 @@ def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def ends(frame: pl.LazyFrame, *by: str, **more: pl.Expr) -> pl.LazyFrame:
-    """Return the first and the last line of each node in each hour, in the order of the file.
-
-    Up to the hour, lines of one node and hour are the same; so the smallest text is that of the earliest time.
-    """
+    """Return the first and the last line of each node in each period, in the order of the file."""
     line = pl.col("line")
-    keys = line.str.head(HOUR).alias("hour"), line.str.slice(HOUR).str.splitn(" ", 3).struct[1].alias("node")
+    keys = line.str.head(PERIOD).alias("period"), line.str.slice(PERIOD).str.splitn(" ", 3).struct[1].alias("node")
     found = frame.group_by(*by, *keys).agg(
         pl.col("row").min(), first=line.min(), last=line.max(), lines=pl.len(), **more
     )
@@ -286,12 +312,10 @@ def cells_of(known: Format, *names: str) -> list[pl.Expr]:
     return [_cell(column.theirs, known).alias(column.ours) for column in known.columns if column.ours in names]
 
 
-def _stamps(known: Format, source: Source, last: pl.LazyFrame, zone: str) -> pl.DataFrame:
-    """Return node and time of lines of a file, whether they are events or not."""
-    found = last.select("lines", *cells_of(known, "at", "node")).drop_nulls("at").collect()
-    form, modified = parsing.usual(found["at"].head(SOME)), _without_year(found["at"], source)
-    node = parsing.text(pl.col("node")).fill_null(source.stem)
-    return _plausible(found.select("lines", node, parsing.moment(pl.col("at"), zone, form, modified)))[0]
+def stamps(found: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """Return node and time of lines of some files, whether they are events or not."""
+    at = parsing.moment(pl.col("at"), zone, parsing.usual(found["at"].head(SOME)), _has_no_year(found["at"]))
+    return found.with_columns(parsing.text(pl.col("node")).fill_null(pl.col("stem")), at)
 
 
 def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
@@ -324,12 +348,15 @@ def _shape(source: Path | bytes, line: int) -> str:
     return re.sub(r"[^\W\d_]", "x", re.sub(r"\d", "9", text))
 
 
-def _frame(known: Format, source: Source) -> tuple[pl.LazyFrame, list[str]]:
+def _frame(known: Format, source: Source, reading: Reading) -> tuple[pl.LazyFrame, list[str]]:
     """Return the text of a file as columns without an unfinished last line, and their names."""
     if known.shape == "series":
-        frame = series(_lines(source.text))
+        frame, warnings = series(_lines(source.text))
+        reading.note(source.file, known.name, WARNINGS, warnings)
         return frame, [name for name in frame.collect_schema().names() if name != "row"]
     frame = scan(source.text, known.separator) if known.shape == "table" else scan(source.text)
+    if known.shape == "table":
+        frame = scan(source.text, known.separator, names=frame.drop("row").collect_schema().names())
     if source.is_unfinished:
         frame = frame.head(max(frame.select(pl.len()).collect(engine="streaming").item() - 1, 0))
     if known.shape != "table":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from hashlib import blake2b
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
@@ -28,7 +29,8 @@ from factorykit.core.errors import DatasetError, ScenarioError, warn
 from factorykit.core.storage import is_object, local_copy, storage_path
 from factorykit.core.validation import one_of
 from factorykit.engine.progress import progress
-from factorykit.telemetry import log_file, quiet, tensorboard
+from factorykit.model.uncertainty.study import backends
+from factorykit.telemetry import journals, log_file, tensorboard
 from factorykit.telemetry.formats import TABLES, Format, formats, recognised
 from factorykit.telemetry.tidy import NOTES, WATCHED, Log, tidy_log
 
@@ -49,10 +51,16 @@ PIECE_BYTES: Final = 2**26
 BATCH_BYTES: Final = 2**29
 BATCH_FILES: Final = 600
 """Most bytes and files of a batch, the work that is lost when the process is killed."""
+MIN_BATCH_FILES: Final = 50
+"""Fewer files are not worth a batch: journals are read together."""
+PROCESS_BATCHES: Final = 8
+"""Most batches of a process, which takes as long to start as to read some hundred files."""
 HEAD_BYTES: Final = 256
 """First bytes by which a file that has grown is told from another one of its name."""
-BYTES_PER_S: Final = 1e8
-S_PER_FILE: Final = 0.005
+Batch = Sequence[Mapping[str, Any]]
+"""Files with the place where to start and the formats that are known."""
+BYTES_PER_S: Final = 2e8
+S_PER_FILE: Final = 0.001
 """Measured rate of one process on journals and its overhead per file, for the estimate."""
 MAX_STUDY_S: Final = 24 * 3600.0
 """Longest estimated time that is accepted. [s]"""
@@ -122,8 +130,8 @@ def _is_within(day: str, days: tuple[date, date]) -> bool:
     return day.count("-") == 2 and days[0] <= date.fromisoformat(day) <= days[1]
 
 
-def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str) -> LogStudy:
-    """Read what is new in files into a study, in parallel processes, each in bounded memory.
+def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str, engine: str) -> LogStudy:
+    """Read what is new in files into a study, in parallel processes or on Ray, each in bounded memory.
 
     Raises
     ------
@@ -138,21 +146,24 @@ def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str) ->
         raise ScenarioError(f"{out} has {other[0]}; give a folder that is empty or a study of logs")
     study = LogStudy(out)
     with ExitStack() as stack:
-        stage = out / "parts"
+        stage: str | Path = str(out / "parts")
         if not is_object(out):  # an object is written at once, and a store has no locks
             stack.enter_context(atomic_io.locked(out / FILES))
             stage = stack.enter_context(atomic_io.temporary_folder(out, f".parts-{socket.gethostname()}-"))
         tasks = _new(files, study)
-        _check_time(sum(task["size"] - task["start"] for task in tasks), len(tasks))
+        workers = PROCESSES if engine == "local" else backends.workers(engine)
+        _check_time(sum(task["size"] - task["start"] for task in tasks), len(tasks), workers)
         again = {task["key"] for task in tasks if not task["start"]}
         for path in out.glob("*/source=*/day=*/node=*/*.parquet") if again else ():
             if path.name.partition("-")[0] in again:
                 path.unlink()
-        asked = [{"tasks": batch, "stage": str(stage), "kind": kind, "zone": zone} for batch in _batches(tasks)]
-        with ThreadPoolExecutor(PROCESSES) as pool:
-            made = map(_make, asked) if len(asked) < 2 else pool.map(_in_process, asked)
-            for _ in progress(made, len(asked), "batches of log files"):
-                pass
+        make, batches = partial(_make, stage, kind, zone), _batches(tasks, workers)
+        if engine != "local" and tasks:
+            backends.run(engine, make, batches, range(len(batches)), [stage, storage_path("file", tasks[0]["file"])])
+        elif len(batches) > 1:
+            _in_processes(make, batches)
+        elif tasks:
+            make(batches, 0)
     return study
 
 
@@ -174,59 +185,73 @@ def _task(file: Path, last: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
             task["key"] = known["key"]
             if known["formats"]:
                 task |= {"start": known["end"], "formats": known["formats"]}
-    return task | {"key": task.get("key") or _key(f"{name} {_head(file, task['size'])}")}
+    first = f"{name} {_head(file, task['size'])}".encode(errors="surrogateescape")
+    return {"key": blake2b(first, digest_size=10).hexdigest()} | task
 
 
-def _check_time(size: int, files: int) -> None:
+def _check_time(size: int, files: int, workers: int) -> None:
     """Warn of long work, and refuse work of more than a day, with the estimate.
 
     Raises
     ------
     DatasetError
     """
-    estimate_s = (size / BYTES_PER_S + files * S_PER_FILE) / PROCESSES
-    text = f"{files:,} files of {size / 1e9:,.1f} GB take about {estimate_s / 3600:,.1f} h with {PROCESSES} processes"
+    estimate_s = (size / BYTES_PER_S + files * S_PER_FILE) / workers
+    text = f"{files:,} files of {size / 1e9:,.1f} GB take about {estimate_s / 3600:,.1f} h with {workers} processes"
     if estimate_s > MAX_STUDY_S:
         raise DatasetError(f"{text}; give fewer files at once, or share them out among machines, a study each")
     if estimate_s > 600.0:
         warn(text)
 
 
-def _batches(tasks: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def _batches(tasks: Sequence[dict[str, Any]], workers: int) -> list[Batch]:
+    """Return batches of limited bytes and files, smaller ones where many workers would have none."""
+    most = min(max(len(tasks) // (backends.ROUNDS * workers), MIN_BATCH_FILES), BATCH_FILES)
     ends = accumulate(task["size"] - task["start"] for task in tasks)
-    places = ((number // BATCH_FILES, end // BATCH_BYTES) for number, end in enumerate(ends))
+    places = ((number // most, end // BATCH_BYTES) for number, end in enumerate(ends))
     return [[task for _, task in batch] for _, batch in groupby(zip(places, tasks, strict=True), itemgetter(0))]
 
 
-def _in_process(asked: Mapping[str, Any]) -> None:
-    """Make a batch in a process of its own, with one thread."""
+def _in_processes(make: backends.Make, batches: Sequence[Batch]) -> None:
+    """Make batches in processes with one thread each, which make some before they end."""
+    count = min(-(-len(batches) // PROCESSES), PROCESS_BATCHES)
+    shares = [batches[at : at + count] for at in range(0, len(batches), count)]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        for _ in progress(pool.map(partial(_in_process, make), shares), len(shares), "shares of log files"):
+            pass
+
+
+def _in_process(make: backends.Make, batches: Sequence[Batch]) -> None:
     command = [sys.executable, "-c", "from factorykit.telemetry.log_study import main; main()"]
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": paths}
-    done = subprocess.run(command, input=json.dumps(asked), text=True, capture_output=True, env=environment)
+    done = subprocess.run(command, input=pickle.dumps((make, batches)), capture_output=True, env=environment)
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        files = asked["tasks"]
-        raise DatasetError(f"{files[0]['file']} and {len(files) - 1} more files cannot be read: {reason}; call again")
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        reason, others = (lines or [f"exit status {done.returncode}"])[-1], sum(map(len, batches)) - 1
+        raise DatasetError(f"{batches[0][0]['file']} and {others} more files cannot be read: {reason}; call again")
 
 
 def main() -> None:
-    """Make the batch that standard input describes."""
-    _make(json.load(sys.stdin))
+    """Make the batches in standard input."""
+    make, batches = pickle.load(sys.stdin.buffer)
+    for number in range(len(batches)):
+        make(batches, number)
 
 
-def _make(asked: Mapping[str, Any]) -> None:
+def _make(stage: str | Path, kind: str | None, zone: str, batches: Sequence[Batch], number: int) -> None:
     """Read a batch of files, write their rows, and then the record of the batch.
 
-    New local journals without an event are noted together; if one cannot be read, each is read alone.
+    New local journals are read together; if one cannot be read, each is read alone.
     """
-    stage, zone, noted = storage_path("out", asked["stage"], written=True), asked["zone"], {}
-    chosen = [formats()[asked["kind"]]] if asked["kind"] else []
-    new = {task["file"]: task["size"] for task in asked["tasks"] if task["size"] <= PIECE_BYTES and not task["start"]}
+    folder, noted = storage_path("out", stage, written=True), {}
+    chosen = [formats()[kind]] if kind else []
+    new = {task["file"]: task["size"] for task in batches[number] if task["size"] <= PIECE_BYTES and not task["start"]}
     with suppress(pl.exceptions.PolarsError, OSError):
-        noted = {} if chosen else quiet.quiet({name: size for name, size in new.items() if "://" not in name}, zone)
-    read = (_read_file(task, chosen, zone, stage, noted.get(task["file"])) for task in asked["tasks"])
-    _write(pl.DataFrame([*chain.from_iterable(read)], PIECE), stage, stage.parent / FILES / f"{token_hex(8)}.parquet")
+        local = {name: size for name, size in new.items() if "://" not in name}
+        noted = {} if chosen else journals.read_together(local, zone)
+    read = (_read_file(task, chosen, zone, folder, noted.get(task["file"])) for task in batches[number])
+    _write(pl.DataFrame([*chain.from_iterable(read)], PIECE), folder, folder.parent / FILES / f"{token_hex(8)}.parquet")
 
 
 def _read_file(
@@ -240,7 +265,8 @@ def _read_file(
         with local_copy(origin) as file:
             whole["head"] = _head(file, task["size"])
             if noted:
-                yield piece | whole | _noted(noted) | {"formats": [quiet.JOURNAL]}
+                _write_rows(noted, task["key"], 0, stage)
+                yield piece | whole | _noted(noted) | {"formats": [journals.JOURNAL]}
                 return
             if not known and _is_plain(file):
                 known = recognised(file)
@@ -290,10 +316,6 @@ def _head(file: Any, size: int) -> str:
         return blake2b(file.fs.cat_file(str(file), 0, min(HEAD_BYTES, size)), digest_size=8).hexdigest()
     with file.open("rb") as stream:
         return blake2b(stream.read(min(HEAD_BYTES, size)), digest_size=8).hexdigest()
-
-
-def _key(name: str) -> str:
-    return blake2b(name.encode(errors="surrogateescape"), digest_size=10).hexdigest()
 
 
 def _noted(reading: log_file.Reading) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from typing import Final
 
 import polars as pl
 
-BLANK: Final = ("", "-", "Unknown", "None", "null", "N/A", "[N/A]", "n/a", "NaN", "(null)", "[Not Supported]")
-"""Cells without a value, in one format or another."""
 OTHERWISE: Final = {"state": "unknown", "reason": "notice", "result": "notice", "xid_kind": "notice"} | {
     "kind": "notice",
     "xid_cause": "software",
@@ -37,6 +35,7 @@ MAX_NAME_LETTERS: Final = 80
 USUAL: Final = (
     ("%Y-%m-%dT%H:%M:%S", None),
     ("%Y-%m-%d %H:%M:%S%.f", None),
+    ("%Y-%m-%d %H:%M:%S,%3f", None),
     ("%Y/%m/%d %H:%M:%S%.f", None),
     ("%Y-%m-%dT%H:%M:%S%.fZ", "UTC"),
     ("seconds since the epoch", "UTC"),
@@ -45,7 +44,7 @@ USUAL: Final = (
 WITH_YEAR: Final = "%b %e %H:%M:%S %Y"
 LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d", WITH_YEAR)
 SINCE_EPOCH: Final = r"^\d{9,13}(?:\.\d+)?$"
-OFFSET: Final = r"(?:Z|[+-]\d\d:?\d\d)$"
+OFFSET: Final = r"(?:Z| UTC|[+-]\d\d:?\d\d)$"
 WITHOUT_YEAR: Final = r"^([A-Z]\w{2} +\d+ \d\d:\d\d:\d\d|\d{4} \d\d:\d\d:\d\d\.\d+)$"
 """Timestamps of syslog and glog, which have no year."""
 GLOG: Final = "%m%d %H:%M:%S%.f %Y"
@@ -150,49 +149,66 @@ def usual(cells: pl.Series) -> Form:
     return max(USUAL, key=lambda form: counts[form[0]].item()) if len(cells) else USUAL[0]
 
 
-def moment(cell: pl.Expr, zone: str, form: Form, modified: pl.Expr | None = None) -> pl.Expr:
+def moment(cell: pl.Expr, zone: str, form: Form, has_no_year: bool) -> pl.Expr:
     """Return a timestamp in UTC: ISO 8601 and similar forms, seconds since the epoch, or a day without a year.
 
-    A timestamp without a zone is one of ``zone``; one without a year is of the last year before the file was
-    ``modified``, if that is given.
+    A timestamp without a zone is one of ``zone``; if any has no year, it is of the last year before the column
+    ``modified``, the time of its ``file``, another column.
     """
-    first = _at_first(cell, form)
-    odd = pl.when(first.is_null()).then(cell)
-    even = odd.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True).str.replace(",", ".")
+
+    def moments(cells: pl.Series) -> pl.Series:
+        rows = cells.to_frame("cell")
+        first = rows.select(_in_utc(_at_first(pl.col("cell"), form), form[1] or zone)).to_series()
+        odd = rows.select(pl.when(first.is_null()).then("cell"))
+        return first if odd["cell"].null_count() == len(odd) else first.zip_with(~first.is_null(), _others(odd, zone))
+
+    known = cell.map_batches(moments, return_dtype=pl.Datetime("us", "UTC"), is_elementwise=True)
+    return known.fill_null(_in_utc(_in_last_year(cell), zone)) if has_no_year else known
+
+
+def _others(rows: pl.DataFrame, zone: str) -> pl.Series:
+    """Return timestamps of any form with a year."""
+    cell = pl.col("cell")
+    even = cell.str.replace_all("/", "-", literal=True).str.replace(r"(\d)T", "$1 ").str.replace(",", ".")
     other = pl.coalesce(even.str.to_datetime(each, time_unit="us", strict=False) for each in LOCAL)
-    other = other if modified is None else other.fill_null(_in_last_year(odd, modified))
-    zoned = pl.when(even.str.contains(OFFSET)).then(even).str.replace("Z$", "+00:00")
+    zoned = pl.when(even.str.contains(OFFSET)).then(even).str.replace("(?:Z| UTC)$", "+00:00")
     zoned = zoned.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
-    return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), zoned, _in_utc(_since_epoch(odd), "UTC"))
+    return rows.select(pl.coalesce(_in_utc(other, zone), zoned, _in_utc(_since_epoch(cell), "UTC"))).to_series()
 
 
-def _in_last_year(cell: pl.Expr, modified: pl.Expr) -> pl.Expr:
+def _in_last_year(cell: pl.Expr) -> pl.Expr:
     """Return timestamps without a year, in the order of a file: the last one is not later than its modification.
 
     Where time goes back by half a year or more, a new year began; a late line of the old year goes forth again.
     """
-    stamp = cell.str.extract(WITHOUT_YEAR)
-    day = _with_year(stamp + f" {LEAP_YEAR}")
-    step = (day - day.forward_fill().shift(1)).dt.total_days()
-    turn = (step < -183).cast(pl.Int32) - (step > 360).cast(pl.Int32)
-    years = turn.fill_null(0).cum_sum()
-    limit = modified.dt.replace_time_zone(None) + timedelta(days=1)
-    latest = day.filter(years == years.last()).max()
-    is_this_year = latest <= limit.dt.replace(year=LEAP_YEAR)
-    year = limit.dt.year() - (~is_this_year).cast(pl.Int32) - (years.last() - years)
-    return _with_year(pl.concat_str(stamp, pl.lit(" "), year.cast(pl.String)))
+
+    def with_years(rows: pl.Series) -> pl.Series:
+        stamp, day, left = pl.col("stamp"), pl.col("day"), pl.col("left")
+        limit = pl.col("modified").dt.replace_time_zone(None) + timedelta(days=1)
+        step = (day - pl.col("before")).dt.total_days()
+        turn = (step < -183).cast(pl.Int32) - (step > 360).cast(pl.Int32)
+        is_this_year = pl.col("latest") <= limit.dt.replace(year=LEAP_YEAR)
+        year = limit.dt.year() - (~is_this_year).cast(pl.Int32) - left
+        frame = rows.struct.unnest().with_columns(day=_with_year(stamp + f" {LEAP_YEAR}"))
+        frame = frame.with_columns(before=day.forward_fill().shift(1).over("file"))
+        frame = frame.with_columns(turn=turn.fill_null(0)).with_columns(years=pl.col("turn").cum_sum().over("file"))
+        frame = frame.with_columns(left=pl.col("years").last().over("file") - pl.col("years"))
+        frame = frame.with_columns(latest=pl.when(left == 0).then(day)).with_columns(
+            pl.col("latest").max().over("file")
+        )
+        return frame.select(_with_year(pl.concat_str(stamp, pl.lit(" "), year.cast(pl.String)))).to_series()
+
+    stamps = pl.struct(cell.str.extract(WITHOUT_YEAR).alias("stamp"), "modified", "file")
+    return stamps.map_batches(with_years, return_dtype=pl.Datetime("us"))
 
 
 def _with_year(cell: pl.Expr) -> pl.Expr:
     return pl.coalesce(cell.str.to_datetime(form, time_unit="us", strict=False) for form in (WITH_YEAR, GLOG))
 
 
-def is_local(cell: pl.Expr, form: Form) -> pl.Expr:
+def is_local(cell: pl.Expr) -> pl.Expr:
     """Return whether a timestamp has no zone."""
-    first = _at_first(cell, form)
-    odd = pl.when(first.is_null()).then(cell)
-    is_odd = ~odd.str.contains(f"{SINCE_EPOCH}|{OFFSET}") & has_value(odd)
-    return is_odd.fill_null(False) | (first.is_not_null() & (form[1] is None))
+    return ~cell.str.contains(f"{SINCE_EPOCH}|{OFFSET}")
 
 
 def _at_first(cell: pl.Expr, form: Form) -> pl.Expr:
@@ -202,7 +218,8 @@ def _at_first(cell: pl.Expr, form: Form) -> pl.Expr:
 
 def _since_epoch(cell: pl.Expr) -> pl.Expr:
     """Return seconds or milliseconds since 1970 as a timestamp."""
-    since = cell.str.extract(f"({SINCE_EPOCH})").cast(pl.Float64)
+    number = cell.cast(pl.Float64, strict=False)
+    since = pl.when(number.is_between(1e8, 1e13, closed="left")).then(number)
     return pl.when(since > 1e11).then(since * 1e3).otherwise(since * 1e6).cast(pl.Int64).cast(pl.Datetime("us"))
 
 
@@ -215,16 +232,22 @@ def _in_utc(local: pl.Expr, zone: str) -> pl.Expr:
 
 def has_value(cell: pl.Expr) -> pl.Expr:
     """Return whether a cell has a value."""
-    return cell.is_not_null() & ~cell.is_in(BLANK)
+    return cell.is_not_null() & ~cell.is_in([*words("blank")])
 
 
 def accelerators(cell: pl.Expr) -> pl.Expr:
     """Return the accelerators among Slurm's trackable resources.
 
-    >>> pl.select(accelerators(pl.lit("cpu=192,gres/gpu=8,node=1"))).item()
-    8.0
+    >>> cells = pl.Series(["cpu=192,gres/gpu:h100=8,gres/gpu=8", "gres/gpu:a100=4,gres/gpu:tesla-v100=4"])
+    >>> pl.select(accelerators(pl.lit(cells))).to_series().to_list()
+    [8.0, 8.0]
     """
-    return cell.str.extract(r"gres/gpu(?::\w+)?=(\d+)").cast(pl.Float64)
+    total = cell.str.extract(r"gres/gpu=(\d+)(?:,|$)").cast(pl.Float64)
+    of_types = pl.when(total.is_null() & cell.str.contains("gres/gpu:", literal=True)).then(cell)
+    counts = of_types.str.extract_all(r"gres/gpu:[^=,]+=\d+(?:,|$)").list.eval(
+        pl.element().str.extract(r"=(\d+)").cast(pl.Float64)
+    )
+    return total.fill_null(counts.list.sum())
 
 
 def word(of: str, cell: pl.Expr) -> pl.Expr:

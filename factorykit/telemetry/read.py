@@ -15,6 +15,7 @@ import polars as pl
 from factorykit.core.errors import DatasetError, ScenarioError, short_repr
 from factorykit.core.storage import files_in, local_copy, storage_path
 from factorykit.core.validation import as_list, mapping, one_of, string
+from factorykit.model.uncertainty.study.backends import check
 from factorykit.telemetry import parsing
 from factorykit.telemetry.formats import NEEDED, OWN, TABLES, Format, formats
 from factorykit.telemetry.log_file import UNREADABLE, Reading, read_file
@@ -41,6 +42,7 @@ def read_log(
     *,
     zone: str = "UTC",
     out: str | PathLike[str],
+    engine: str = "local",
 ) -> LogStudy: ...
 def read_log(
     path: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -49,6 +51,7 @@ def read_log(
     columns: Mapping[str, str] | None = None,
     zone: str = "UTC",
     out: str | PathLike[str] | None = None,
+    engine: str = "local",
 ) -> Log | LogStudy:
     """Read logs of schedulers, monitors and training into four tidy tables.
 
@@ -72,6 +75,8 @@ def read_log(
         Folder of a study, local or in an object store, for logs larger than memory: rows are written as Parquet by
         table, format, day and node, in parallel processes. Called again, it reads new files and the new bytes of text
         files that have grown, and goes on after an interruption.
+    engine
+        Engine of the study, as in :func:`factorykit.sweep`: ``local``, ``ray``, or the address of a cluster of Ray.
 
     Returns
     -------
@@ -93,7 +98,8 @@ def read_log(
     number or timestamp is invalid: decimal commas and separators of thousands are, units are converted. A last line
     without line end is skipped unless it is a complete record of JSON, and so are timestamps before 2005 or a year away
     from nearly all others of their file. Timestamps of syslog and glog are of the last year before
-    the file was modified. If lines name no node or job, the name of the file does.
+    the file was modified. If lines name no node or job, the name of the file does, or of the folder of a file without
+    a number in its name.
 
     Examples
     --------
@@ -117,13 +123,15 @@ def read_log(
     chosen = _renamed(kind, columns) if kind is not None else None
     given = [path] if isinstance(path, (str, PathLike)) else as_list("path", path)
     folder = None if out is None else storage_path("out", out, written=True)
+    if check(engine) != "local" and folder is None:
+        raise ScenarioError(f"engine = {engine!r} needs out=, the folder of a study")
     if folder is not None and columns is not None:
         raise ScenarioError("a study has no columns=; rename the columns of the files")
     reading = Reading(zone)
     try:
         files = [file for each in given for file in _files(storage_path("path", each))]
         if folder is not None:
-            return read_study(files, folder, kind, zone)
+            return read_study(files, folder, kind, zone, engine)
         for file in files:
             try:
                 with local_copy(file) as copy:
@@ -173,4 +181,6 @@ def _files(path: Path) -> list[Path]:
     found = [file for file in files_in(path) if file == path or not file.name.startswith(".")]
     if not found:
         raise DatasetError(f"{path} holds no file; give a folder of logs")
+    if odd := [name for name in map(str, found) if name.encode(errors="replace").decode() != name]:
+        raise DatasetError(f"{odd[0]!a} is not UTF-8; rename the file")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -25,6 +27,7 @@ NOTES: Final = {
 }
 WATCHED: Final = {"node": pl.String, "since": MOMENT, "until": MOMENT, "source": pl.String}
 DUPLICATES: Final = "duplicate rows, skipped"
+DOMAINS: Final = "nodes named with and without domain or port, taken as one"
 OTHER_LINES: Final = "lines of other programs, ignored"
 PERSONAL: Final = {"user": "user", "node": "node", "node_list": "node", "job": "job"}
 """Columns with names of people and machines, and the prefix of their pseudonyms."""
@@ -119,13 +122,29 @@ def tidy_log(
 ) -> Log:
     """Return the log made of the rows of all files."""
     all_notes = list(notes)
-    tables = {}
-    for name, kinds in TABLES.items():
-        frame = pl.concat([pl.DataFrame(schema=dict(kinds)), *rows[name]])
+    tables = {name: pl.concat([pl.DataFrame(schema=dict(kinds)), *rows[name]]) for name, kinds in TABLES.items()}
+    tables["watched"] = pl.concat([pl.DataFrame(schema=WATCHED), *watched])
+    short = _short_names(tables)
+    for name, frame in tables.items():
+        if short and "node" in frame.columns:
+            tables[name] = frame.with_columns(pl.col("node").replace(short))
+    for name in TABLES:
+        frame = tables[name]
         tables[name], counts = _tidy_jobs(frame) if name == "jobs" else _sort(frame, rows[name], TIDY[name])
         all_notes += [{"format": name, "issue": issue, "count": count} for issue, count in counts.items() if count]
+    all_notes += [{"format": "", "issue": DOMAINS, "count": len(short)}] * bool(short)
     noted = pl.DataFrame(all_notes, NOTES).with_columns(pl.col("file", "format", "masked_line").fill_null(""))
-    return Log(**tables, notes=noted, watched=pl.concat([pl.DataFrame(schema=WATCHED), *watched]))
+    return Log(**tables, notes=noted)
+
+
+def _short_names(tables: Mapping[str, pl.DataFrame]) -> dict[str, str]:
+    """Return the nodes named with a domain or port whose name alone is that of a node, too, by their long name."""
+    lists = tables["jobs"]["node_list"].drop_nulls().unique()
+    named = pl.concat([frame["node"] for frame in tables.values() if "node" in frame.columns]).drop_nulls().unique()
+    short = {name: found[1] for name in named if (found := re.match(r"([^.:]*[^.:\d][^.:]*)[.:]", name))}
+    known = {*named, *(node for each in lists for node in node_names(each))} if short else set()
+    counts = Counter(short.values())
+    return {name: alone for name, alone in short.items() if alone in known and counts[alone] == 1}
 
 
 Tidied = tuple[pl.DataFrame, dict[str, int]]

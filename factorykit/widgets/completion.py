@@ -26,19 +26,8 @@ OF_CALL: Final = {
 KEYWORDS: Final = ("Scenario", "replace", "accelerator", "plan")
 """Calls that take quantities as keywords."""
 VERBS: Final = (
-    *(
-        "evaluate",
-        "explain",
-        "assumed",
-        "out_of_range",
-        "compare",
-        "decompose",
-        "sweep",
-        "sample",
-        "sensitivity",
-        "search",
-    ),
-    *("simulate", "timeline", "rent", "build_or_rent", "check_recipe", "bands", "exceedance", "quantity"),
+    *("evaluate", "explain", "assumed", "out_of_range", "compare", "decompose", "sweep", "sample", "sensitivity"),
+    *("search", "simulate", "timeline", "rent", "build_or_rent", "check_recipe", "bands", "exceedance", "quantity"),
 )
 """Calls that take quantities by name."""
 BY_NAME: Final = ("", "inputs", "outputs", "output", "objective", "by", "grid", "distributions", "using", "choices")
@@ -131,14 +120,15 @@ def _is_ours(call: str, namespace: Mapping[str, Any]) -> bool:
     first, *rest = call.split(".")
     found = namespace.get(first)
     for part in rest:
-        if not isinstance(found, (ModuleType, type)) and not _of_factorykit(type(found)):
+        holder = found if isinstance(found, (ModuleType, type)) else type(found)
+        if holder is not found and not _of_factorykit(holder):
             return False
-        found = getattr(found if isinstance(found, (ModuleType, type)) else type(found), part, None)
+        found = getattr(holder, part, None)
     return _of_factorykit(found)
 
 
-def _of_factorykit(thing: Any) -> bool:
-    return str(getattr(thing, "__module__", "")).partition(".")[0] == "factorykit"
+def _of_factorykit(value: Any) -> bool:
+    return str(getattr(value, "__module__", "")).partition(".")[0] == "factorykit"
 
 
 def register() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,6 @@ class Slider(Scripted, ipywidgets.ValueWidget):  # type: ignore[misc]
         self.text = self._row.text(change["new"])
 
 
-def sliders(controls: Iterable[Control]) -> dict[str, Slider]:
-    """Return one slider per control, by the name of its quantity."""
-    return {made.name: Slider(made) for made in controls}
-
-
 def slider(name: str, value: float) -> Slider:
     """Return the slider of a quantity, set to ``value``.
 
@@ -103,13 +98,6 @@ def slider(name: str, value: float) -> Slider:
         If there is no such quantity, it has no slider, or it refuses the value.
     """
     return Slider(control(name, value))
-
-
-def preset_choice(presets: Mapping[str, object]) -> ipywidgets.Dropdown:
-    """Return the drop-down of presets; its value is a label, or empty for own values."""
-    return ipywidgets.Dropdown(
-        options=[*((label, label) for label in presets), ("own values", "")], description="Preset"
-    )
 
 
 def menu(name: str, words: Sequence[str], value: str) -> ipywidgets.Dropdown:

@@ -16,12 +16,11 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
 from factorykit.core.validation import one_of, string
 from factorykit.core.vocabulary import quantity
-from factorykit.engine.answer import Answer
 from factorykit.model.planning.summary import address
 from factorykit.model.scenario.compare import compare, decompose
 from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.widgets.controls import button, menu, preset_choice, shown, sliders
+from factorykit.widgets.controls import Slider, button, menu, shown
 from factorykit.widgets.live_chart import LiveChart
 
 MOST_PINS: Final = 4
@@ -46,7 +45,7 @@ class Explorer(ipywidgets.VBox):
 
     def __init__(self, live: Live) -> None:
         self.live = live
-        self.sliders = sliders(live.controls)
+        self.sliders = {made.name: Slider(made) for made in live.controls}
         self.menus = {name: menu(name, words, str(live.parameters[name])) for name, words in live.menus.items()}
         self.chart = LiveChart(live, controls=self.sliders)
         self.pins: dict[str, Scenario] = {}
@@ -54,7 +53,8 @@ class Explorer(ipywidgets.VBox):
         self._pinned: dict[str, dict[str, float | str]] = {}
         moving = {**self.sliders, **self.menus}
         self._fixed = {name: value for name, value in live.parameters.items() if name not in moving}
-        self._preset = preset_choice(live.presets)
+        labels = [*((label, label) for label in live.presets), ("own values", "")]
+        self._preset = ipywidgets.Dropdown(options=labels, description="Preset")
         self._preset.observe(self._choose, "value")
         self._setting = False
         for control in moving.values():
@@ -83,13 +83,13 @@ class Explorer(ipywidgets.VBox):
         return {name: {**self._fixed, **moved, **chosen}[name] for name in self.live.parameters}
 
     @property
-    def now(self) -> Answer:
+    def now(self) -> dict[str, float]:
         """The printed quantities at the present setting: the result of ``evaluate(explorer.scenario, …)``."""
-        return Answer(self.live.now(self.values))
+        return self.live.now(self.values)
 
-    def at(self, case: Case | None = None, **quantities: Any) -> Answer:
+    def at(self, case: Case | None = None, **quantities: Any) -> dict[str, float]:
         """Return the printed quantities as ``case`` has them, or with these inputs changed; nothing moves."""
-        return Answer(self.live.now(self.live.values({**self.values, **quantities}), case))
+        return self.live.now(self.live.values({**self.values, **quantities}), case)
 
     def rows(self) -> pl.DataFrame:
         """Return the curves at the present setting, one row per point of the axis."""

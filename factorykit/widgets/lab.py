@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from factorykit.core.extras import need
-from factorykit.data.tables import notebooks_folder
+from factorykit.core.notebooks import notebooks_folder
 
 FIRST: Final = "00-start.ipynb"
 CONFIG: Final = Path(__file__).with_name("lab_config")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import ipywidgets
 import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
 from factorykit.charts.embed import chart_payload, outputs, summary, summary_lines
 from factorykit.charts.live import Live
-from factorykit.core import errors, validation
+from factorykit.core import validation
 from factorykit.core.errors import ScenarioError, UnknownName, unknown_name_message
 from factorykit.widgets.controls import Scripted, shown
 
@@ -51,11 +50,7 @@ class LiveChart(Scripted):
             is_altair = type(chart).__module__.startswith("altair.")
             self._spec = chart.to_dict() if is_altair else dict(validation.mapping("chart", chart))
             payload = chart_payload(self._spec)
-        moving = {} if controls is None else dict(validation.mapping("controls", controls))
-        for name, control in moving.items():
-            if not isinstance(control, ipywidgets.Widget):
-                raise ScenarioError(f"controls: {name} = {errors.short_repr(control)} is no widget; give a slider")
-        super().__init__(payload=payload, controls=moving, **options)
+        super().__init__(payload=payload, controls=dict(controls or {}), **options)
 
     def set(self, **values: float) -> None:
         """Set parameters of the chart.

@@ -1,4 +1,4 @@
-"""After Quarto rendered: finish pages, add those of things and charts. `factorykit site build` does so itself."""
+"""After Quarto rendered: finish pages, add those of entities and charts. `factorykit site build` does so itself."""
 
 import os
 from pathlib import Path

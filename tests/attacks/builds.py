@@ -58,15 +58,15 @@ def site(folder: Path) -> Build:
     pages = sys.modules[build.__module__].pages  # type: ignore[attr-defined]
     pages.write = lambda _: None  # those of the formulas take seconds, and are written apart
 
-    page = f"<!doctype html><html lang='en'><head>{GUARDED}<title>Thing</title></head><body></body></html>"
+    page = f"<!doctype html><html lang='en'><head>{GUARDED}<title>Entity</title></head><body></body></html>"
 
-    def things(data: Path, out: Path, _: Any) -> list[list[str]]:
+    def write(data: Path, out: Path, _: Any) -> list[list[str]]:
         for n in range(5):
-            (out / "things").mkdir(parents=True, exist_ok=True)
-            (out / "things" / f"{n}.html").write_text(page + (data / "datapackage.json").read_text("utf-8"), "utf-8")
+            (out / "entities").mkdir(parents=True, exist_ok=True)
+            (out / "entities" / f"{n}.html").write_text(page + (data / "datapackage.json").read_text("utf-8"), "utf-8")
         return []
 
-    finish.things.write = things
+    finish.entity_pages.write = write
 
     def change(number: int) -> None:
         made.write("data/datapackage.json", json.dumps({"resources": [], "state": number}))

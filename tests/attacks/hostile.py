@@ -53,14 +53,14 @@ MEANT: Final = {
     "record", "month", "released", "release_month", "preferred", "like", "grows_with", "part_of", "table", "column",
     "row", "value", "condition", "decision", "branch", "case", "year", "category", "cause", "system", "level",
     "component", "config", "first", "second", "rental_id", "flags", "confidence", "group", "cuda_graphs",
-    "framework_version", "flops_basis", "energy_basis", "cost_basis", "subject", "thing", "qualifier", "of",
+    "framework_version", "flops_basis", "energy_basis", "cost_basis", "subject", "entity", "qualifier", "of",
     "technology", "tables", "also_called", "maker", "left_out", "how", "backend", "model_path", "mode",
     "gemm_quant_mode", "moe_quant_mode", "number_format", "engine", "named", "target",
 }  # fmt: skip
 """Columns whose words the model reads; unknown words are refused."""
 MADE: Final = "notebooks/07-checkpoints.ipynb"
 """The notebook that the front page takes a chart from."""
-THINGS: Final = 4
+ENTITIES: Final = 4
 """Pages of each kind of entity, where only some are tested."""
 
 
@@ -182,15 +182,17 @@ def render(folder: Path, requested: str = "") -> dict[str, int]:
     from factorykit.site.sources import load_project
 
     if not whole:
-        all_things = entity_pages._things
-        entity_pages._things = lambda shelf, kind: itertools.islice(all_things(shelf, kind), 1 if few else THINGS)
+        all_entities = entity_pages._entities
+        entity_pages._entities = lambda package, kind: itertools.islice(
+            all_entities(package, kind), 1 if few else ENTITIES
+        )
         entity_pages._measured = entity_pages._served = lambda _: {}  # need every measured row predicted
 
     if few:
         pages.recipe_pages = dict
         browsers = entity_pages.browsers
-        entity_pages.browsers = lambda shelf, out, words: browsers(
-            replace(shelf, tables=dict([*shelf.tables.items()][:2])), out, words
+        entity_pages.browsers = lambda package, out, words: browsers(
+            replace(package, tables=dict([*package.tables.items()][:2])), out, words
         )
     (stage / "notebooks").mkdir()
     (stage / MADE).write_text(notebook(), "utf-8")

@@ -166,7 +166,7 @@ def _titan(found: pl.DataFrame, content: bytes) -> bool:
 
 def _connector(name: str) -> Subject:
     made_up = {"number": "2.5", "text": "word", "boolean": "True", "date": "2026-07-05"}
-    mapped = connectors._columns(name)
+    mapped = connectors._columns()[name]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.theirs for column in mapped])

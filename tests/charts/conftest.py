@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("altair", reason="the notebook extra is not installed; no chart was drawn")
 
-from made_charts import MAKERS, PRESETS, wide
+from made_charts import MAKERS, PRESETS, months, wide
 
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import BOOT, chart_payload, html
@@ -38,7 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.joinpath("factorykit.js").write_text(page_script(), encoding="utf-8")
     charts = {name: html(make(PRESETS).payload) for name, make in MAKERS.items()}
     broken = '<div class="factorykit-chart"></div><script type="application/json">{"specs": [{"mark": 3}]}</script>'
-    pages = {**charts, "all": "".join(charts.values()), "broken": broken, "wide": html(chart_payload(wide()))}
+    made = {"wide": html(chart_payload(wide())), "months": html(chart_payload(months())) + charts["interval"]}
+    pages = {**charts, **made, "all": "".join((*charts.values(), *made.values())), "broken": broken}
     for name, body in pages.items():
         folder.joinpath(f"{name}.html").write_text(
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>'

@@ -15,6 +15,7 @@ from factorykit.charts import (
     cost,
     diagnosis,
     energy,
+    history,
     loader,
     network,
     operations,
@@ -92,3 +93,16 @@ def wide() -> dict[str, Any]:
     axis = alt.Axis(labelLimit=400)
     chart = alt.Chart(frame).mark_bar().encode(x="accelerators:Q", y=alt.Y("name:N", axis=axis), color="name:N")
     return finish(chart, "Names", source="made up", description="Eight bars.").to_dict()
+
+
+def months() -> dict[str, Any]:
+    """A chart over time with two series, the second of which ends in a planned value."""
+    rows = [
+        (of, f"{year}-01", 1e9 * n * year % 7 + 1e9)
+        for n, of in ((1, "largest"), (2, "all"))
+        for year in range(2020, 2028)
+    ]
+    frame = pl.DataFrame(rows, ["of", "month", "value"], orient="row").with_columns(
+        quantity=pl.lit("facility_power_w"), status=pl.when(month="2027-01").then(pl.lit("planned"))
+    )
+    return history.by_month(frame, title="Power", source="made up").to_dict()

@@ -362,3 +362,61 @@ def test_a_chart_with_new_data_changes_in_place_and_equals_a_fresh_one(page: Any
     spec = alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q", color="who:N").to_dict()
     page.evaluate("document.body.replaceChildren()")
     assert page.evaluate(FED, chart_payload(spec)) == [True, True]
+
+
+DIMMED = "(n) => [...document.querySelectorAll('.fk-view')][n].querySelectorAll('.fk-dim').length"
+
+
+def test_a_selected_series_stands_out_by_pointer_and_by_key(page: Any, address: str) -> None:
+    look(page, address, "months.html")
+    series = page.get_by_role("group", name="Highlight a series").first
+    series.get_by_role("button", name="largest").hover()
+    assert page.evaluate(DIMMED, 0) == 2  # "all", in operation and planned
+    page.mouse.move(0, 0)
+    assert page.evaluate(DIMMED, 0) == 0
+    series.get_by_role("button", name="all").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="CSV").first.focus()
+    assert page.evaluate(DIMMED, 0) == 2
+    assert series.get_by_role("button", pressed=True).get_attribute("aria-label") == "all"
+    assert page.evaluate(DIMMED, 1) == 0  # no series of that name
+    page.locator(".fk-view").first.locator(".mark-line path").first.dispatch_event("click")
+    assert series.get_by_role("button", pressed=True).count() == 2
+    assert page.evaluate(DIMMED, 0) == 0
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_chart_over_time_plays_unless_motion_is_unwanted(page: Any, address: str, motion: str) -> None:
+    page.emulate_media(reduced_motion=motion)
+    look(page, address, "months.html")
+    slider, button = page.get_by_label("Show Power until"), page.get_by_role("button", name="Play")
+    right = "document.querySelector('.fk-play rect').getAttribute('width')"
+    clip = "getComputedStyle(document.querySelector('.fk-view .mark-line')).clipPath"
+    assert page.evaluate(clip) == "none"
+    slider.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert slider.get_attribute("aria-valuetext") == "Jan 2021"
+    assert 0 < float(page.evaluate(right)) < 0.25 * page.locator(".fk-view svg").first.bounding_box()["width"]
+    assert page.evaluate(clip).startswith("url(")
+    assert button.is_visible() == (motion == "no-preference")
+    if button.is_visible():
+        button.click()
+        page.wait_for_function("document.querySelector('.fk-play output').textContent === 'Jan 2027'")
+        assert page.evaluate(clip) == "none"
+        assert button.text_content() == "Play"
+
+
+def test_every_legend_can_be_selected_and_every_time_axis_plays(page: Any, address: str) -> None:
+    page.goto(f"{address}/all.html")
+    page.wait_for_function("window.factorykit?.charts.length === document.querySelectorAll('.factorykit-chart').length")
+    found = page.evaluate("""factorykit.charts.flatMap(({ root, payload }) =>
+        [...root.querySelectorAll(".fk-panel")].map((panel, n) => {
+            const count = (what) => panel.querySelectorAll(what).length, labels = count(".role-legend-label text");
+            const time = JSON.stringify(payload.specs[n]).includes('"temporal"');
+            return [labels > 1 ? labels : 0, count(".fk-legend button"), time, count(".fk-play") === 1];
+        }))""")
+    assert [legend for legend, *_ in found] == [buttons for _, buttons, *_ in found]
+    assert [time for *_, time, _ in found] == [plays for *_, plays in found]
+    assert {True, False} == {plays for *_, plays in found}
+    assert max(legend for legend, *_ in found) == 8

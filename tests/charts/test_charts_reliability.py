@@ -26,7 +26,7 @@ DAYS = pl.DataFrame(
 RUNS = pl.DataFrame({"wall_s": [4.9e6, 4.95e6, 5.0e6], "label": ["runs"] * 3})
 TIMES = pl.DataFrame(
     {
-        "law": ["record", "record", "weibull", "weibull"],
+        "distribution": ["record", "record", "weibull", "weibull"],
         "span_s": [60.0, 600.0, 60.0, 600.0],
         "survival": [0.9, 0.2, 0.88, 0.25],
         "survival_low": [0.8, 0.1, None, None],

@@ -46,7 +46,7 @@ def made_up(tmp_path):
     """A file of one row with the columns of a data set; some of its columns and cells may be changed."""
 
     def write(name: str, **changes: str) -> Path:
-        columns = module._columns(name)
+        columns = module._columns()[name]
         path = tmp_path / f"{name}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
@@ -60,7 +60,7 @@ def made_up(tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_of_the_publishers_columns_becomes_a_table(name, made_up):
     frame = fk.connect(name, made_up(name)).collect()
-    for column in module._columns(name):
+    for column in module._columns()[name]:
         value = frame[column.ours].item()
         assert value == (2 * column.factor if column.type == "number" else value), column
         assert value is not None
@@ -146,7 +146,7 @@ def test_a_file_as_its_publisher_gives_it_out_becomes_the_same_table(name, tmp_p
 
 def test_every_header_leads_to_a_column_of_its_data_set():
     for name in NAMES:
-        known = {column.theirs for column in module._columns(name)}
+        known = {column.theirs for column in module._columns()[name]}
         for layout in module._layouts(name):
             assert {each.theirs for each in layout} <= known | {""}
             for each in layout:
@@ -166,12 +166,12 @@ def test_the_credit_that_the_licence_requires_is_shown(name, made_up):
     fk.connect(name, made_up(name))
     row = fk.sources(name).row(0, named=True)
     assert row["citation"] == f"{PUBLISHERS[name].attribution} {module.CHANGES}"
-    assert row["licence"].startswith(PUBLISHERS[name].licence[0])
+    assert row["licence"].startswith(PUBLISHERS[name].licence)
     assert row["url"].startswith("https://")
     assert "sha256:" in row["evidence"]
     assert row["locator"] == f"{name}.csv"
     listed = fk.tables().filter(table=name).row(0, named=True)
-    assert (listed["licence"], listed["rows"]) == (PUBLISHERS[name].licence[0], 1)
+    assert (listed["licence"], listed["rows"]) == (PUBLISHERS[name].licence, 1)
 
 
 @pytest.mark.skipif(not PUBLIC.is_dir(), reason="the public data sets in ../shared/public are not here")
@@ -183,7 +183,7 @@ def test_the_real_file_is_read_whole(name):
         rows = list(csv.DictReader(file))
     frame = fk.connect(name, PUBLIC / f"{name}.csv").collect()
     assert frame.height == len(rows)
-    for column in module._columns(name):
+    for column in module._columns()[name]:
         stated = [row[column.theirs].strip() or None for row in rows]
         assert frame[column.ours].null_count() == stated.count(None), column
         if column.type == "number":
@@ -209,14 +209,14 @@ def test_published_facts_come_out_of_the_real_files():
 
 def test_names_are_those_of_the_vocabulary_and_of_the_tables():
     for name in NAMES:
-        columns = module._columns(name)
+        columns = module._columns()[name]
         assert len({column.ours for column in columns}) == len(columns)
         for column in columns:
             assert column.type in MADE_UP
             assert column.meaning
             if column.ours in vocabulary() and not vocabulary()[column.ours].is_text:
                 assert column.unit == quantity(column.ours).unit, (name, column.ours)
-    assert set(NAMES) == set(module._mapping())
+    assert set(NAMES) == set(module._columns())
     assert not set(NAMES) & set(tables.resources())
 
 

@@ -96,7 +96,9 @@ def test_a_layout_overrides_no_given_utilization_and_times_no_unknown_chip() -> 
     given = LAYOUT | {"accelerator": "h100_sxm", "mfu": 0.38}
     assert fk.evaluate(given, "training_days", assume=True) == fk.evaluate(given, "training_days")
     untimed = {"active_parameters": 7e10, "tokens": 2e12, "accelerators": 64.0, "peak_flop_per_s": 1e15}
-    assert "mfu" in fk.assumed(untimed | {"tensor_parallel": 8.0}, "training_days")["quantity"].to_list()
+    assert "mfu" in fk.assumed(untimed, "training_days")["quantity"].to_list()
+    with pytest.raises(ScenarioError, match="tensor_parallel = 8 is not used for training_days; predicted_mfu for mfu"):
+        fk.assumed(untimed | {"tensor_parallel": 8.0}, "training_days")
 
 
 def test_a_word_that_is_no_alternative_model_is_refused() -> None:

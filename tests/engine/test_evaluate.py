@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from typing import Any
 
 import polars as pl
 import pytest
@@ -266,6 +267,22 @@ def test_a_given_result_that_contradicts_an_assumption_is_refused() -> None:
     assert fk.evaluate(HALF | price, "rental_cost_usd", assume=True) == found
 
 
-def test_an_input_of_another_model_is_reported_with_that_model() -> None:
-    with pytest.warns(fk.FactorykitWarning, match="checkpoint_block_s is not used for wall_days; using="):
-        fk.evaluate(HALF | {"checkpoint_block_s": 5.0}, "wall_days", assume=True)
+@pytest.mark.parametrize("given", [{"checkpoint_block_s": 5.0}, {"tensor_parallel": 8.0}, {"layers": 80.0}])
+def test_an_input_that_only_another_model_uses_is_refused_for_one_output_and_reported_for_several(given: Any) -> None:
+    (name,) = given
+    with pytest.raises(ScenarioError, match=rf"{name} = .* not used for wall_days; (using=|.* would .* it and needs)"):
+        fk.evaluate(HALF | given, "wall_days", assume=True)
+    with pytest.raises(ScenarioError, match=f"{name} is not used for wall_days"):
+        fk.sweep(HALF, {name: [*given.values()]}, "wall_days", assume=True)
+    several = ("wall_days", "rental_cost_usd")
+    with pytest.warns(fk.FactorykitWarning, match=f"{name} = .* is not used for wall_days, rental_cost_usd; "):
+        fk.evaluate(HALF | given, several, assume=True)
+    with pytest.warns(fk.FactorykitWarning, match=f"{name} is not used for wall_days"):
+        fk.evaluate(pl.DataFrame([HALF | given]), "wall_days", assume=True)
+
+
+def test_facts_of_a_run_that_other_inputs_replace_are_no_mistake() -> None:
+    """The run has more parameters than active ones, and nodes that follow from its accelerators."""
+    found = fk.evaluate(HALF, "training_days", assume=True)
+    for known in ({"active_parameters": 7e10, "nodes": 256.0}, {"training_flop": 6.0 * 7e10 * 15e12}):
+        assert fk.evaluate(HALF | {"parameters": 5e11} | known, "training_days", assume=True) == found

@@ -25,13 +25,17 @@ Verb = Callable[[Mapping[str, Any]], Any]
 
 
 def another_value(row: Quantity) -> float | str:
-    """Return a plausible value of a quantity that is neither its default nor its neutral value."""
+    """Return a plausible value of a quantity that is neither its default, its neutral value, nor that of the base."""
     if row.is_text:
         return WORDS.get(row.name) or row.choices[-1]
     lower, upper = row.usual_range
     middle = (lower * upper) ** 0.5 if lower > 0.0 and upper < float("inf") else (lower + min(upper, 4.0)) / 2.0
-    candidates = ((row.default or 0.0) * 1.25, (row.slider_max or 0.0) / 2.0, middle, upper, 2.0, 0.5)
-    known = (row.default, row.neutral, 0.0)
+    candidates = ((row.default or 0.0) * 1.25, (row.slider_max or 0.0) / 2.0, middle, upper, 2.0, 0.5, 3.0, 0.25)
+    known = [row.default, row.neutral, 0.0]
+    for base in (BASE, BASE | dict(fk.architecture("llama3_8b")) | LAYOUT):
+        with suppress(fk.FactorykitError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            known += fk.evaluate(base, row.name, assume=True).values()
     return next(value for value in candidates if value not in known and row.holds(value) and row.is_usual(value))
 
 
@@ -99,7 +103,9 @@ def is_explained(name: str) -> bool:
     with suppress(fk.errors.ScenarioError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plan = plan_of(BASE | {name: another_value(vocabulary()[name])})
-        return any(step.quantity == name for output in ("run_cost_usd", "fits") for step in plan.explain(output))
+        outputs = ("run_cost_usd", "fits", "step_spread")
+        explained = {step.quantity for output in outputs for step in plan.explain(output)}
+        return name in explained.union(plan.request.limits.given())
     return True
 
 

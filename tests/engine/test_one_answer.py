@@ -136,7 +136,6 @@ def test_every_verb_gives_a_preset_the_same_number(verb: str, answers: Any) -> N
                 assert VERBS[verb](run, output) == pytest.approx(value, rel=1e-9), (name, output)
 
 
-@pytest.mark.filterwarnings("ignore:parameters is not used for training_s")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_gives_a_chip_the_same_number(verb: str, answers: Any) -> None:
     for chip in CHIPS:

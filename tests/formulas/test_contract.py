@@ -18,9 +18,11 @@ import pytest
 import sympy
 
 from factorykit.core.vocabulary import quantity, vocabulary
+from factorykit.engine.emit.latex import as_latex
+from factorykit.engine.emit.vega import as_vega
 from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.bibliography import bibliography, references
-from factorykit.formulas.expressions import as_latex, as_text, as_vega, steps, trace
+from factorykit.formulas.expressions import as_text, steps, trace
 
 FORMULAS = list(catalogue().values())
 ROWS = 40

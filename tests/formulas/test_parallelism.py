@@ -43,6 +43,7 @@ def test_a_second_pipeline_of_activations_fills_the_bubble_that_remains():
     """Qi et al.: no bubble where the three passes are equal, for 2p - 1 micro-batches in place of p."""
     inputs = {"pipeline_parallel": 8, "virtual_stages": 1, "stage_forward_s": 1, "stage_backward_s": 2}
     inputs |= {"stage_weight_gradient_s": 1, "stage_overlapped_s": 3, "micro_batches": 64}
+    inputs |= {"layers": 32, "logits_layers": 0, "stage_layers": 4}
     outputs = ["pipeline_idle_s", "micro_batches_in_flight"]
     found = {name: evaluate(inputs | {"schedule": name}, outputs) for name in ("zb1p", "zb2p")}
     assert [list(values.values()) for values in found.values()] == [[7.0, 8.0], [0.0, 15.0]]

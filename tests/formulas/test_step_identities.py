@@ -153,6 +153,7 @@ BASE: dict[str, Any] = LINKS | {
     "vendor_kernels": 0.0,
     "maker_gain": 1.25,
     "sustained_memory_bytes_per_s": 2.5e12,
+    "newton_schulz_steps": 0.0,
 }
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+import yaml
 
 import factorykit as fk
 from factorykit.site import agents, open_data
-from factorykit.site.page_layout import Around
+from factorykit.site.page_layout import PageContext
 from factorykit.site.pages.data import WITHOUT_PYTHON
 from factorykit.site.serve import server
 from factorykit.site.sources import load_project
@@ -30,8 +31,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
     (out / "index.html").write_text("home")
     project = load_project(ROOT)
-    open_data.add(project, out, Around())
-    agents.add(project, out, Around())
+    open_data.add(project, out, PageContext())
+    agents.add(project, out, PageContext())
     return out
 
 
@@ -106,7 +107,7 @@ def test_the_documents_hold_the_tables_and_keep_to_their_description(opened: Pat
 
 def test_an_entity_has_every_statement_with_its_source_and_units(opened: Path) -> None:
     document = json.loads((opened / "api/v1/clusters/meta_24k.json").read_text())
-    statements = fk.table("statements").filter(kind="clusters", thing="meta_24k").collect()
+    statements = fk.table("statements").filter(kind="clusters", entity="meta_24k").collect()
     assert len(document["tables"]["statements"]) == statements.height > 3
     assert all(row["source"] and row["locator"] for row in document["tables"]["statements"])
     assert document["units"]["facility_power_w"] == "W"
@@ -118,6 +119,20 @@ def test_the_javascript_of_the_data_page_prints_a_value(served: str, node: str) 
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "700 W\n"
 
 
+def test_rows_of_a_page_become_a_parquet_file(node: str, tmp_path: Path) -> None:
+    columns = {"count": [1e26, None, -0.5], "name": ["é", "", None], "none": [None] * 3}
+    given = [{"name": name, "number": name == "count", "values": values} for name, values in columns.items()]
+    script = (ROOT / "factorykit/site/theme/parquet.js").read_text()
+    code = f"""globalThis.window = {{}}; {script}
+        const file = window.fkParquet({json.dumps(given)}, {{ credit: "é" }});
+        (await import("node:fs")).writeFileSync("rows.parquet", Buffer.from(await file.arrayBuffer()));"""
+    subprocess.run([node, "--input-type=module", "-e", code], cwd=tmp_path, check=True)
+    file = str(tmp_path / "rows.parquet")
+    assert pl.read_parquet(file).to_dict(as_series=False) == columns
+    assert duckdb.read_parquet(file).fetchall() == list(zip(*columns.values(), strict=True))
+    assert pl.read_parquet_metadata(file)["credit"] == "é"
+
+
 def test_the_sql_of_the_data_page_runs(opened: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(opened)  # relative paths: the extension for HTTP is not on every machine
     query = WITHOUT_PYTHON[0][2].replace("SITE/", "")
@@ -125,6 +140,17 @@ def test_the_sql_of_the_data_page_runs(opened: Path, monkeypatch: pytest.MonkeyP
         assert database.sql(query.split(";")[0]).fetchall()
         database.execute(query.split(";")[1])
         assert len(database.sql(query.split(";")[2]).fetchall()) == 5
+
+
+def test_the_dataset_card_names_every_file(opened: Path) -> None:
+    _, header, text = (opened / "tables/README.md").read_text().split("---\n", 2)
+    card = yaml.safe_load(header)
+    assert {each["config_name"]: each["data_files"] for each in card["configs"]} == {
+        name: f"{name}.parquet" for name in fk.tables()["table"]
+    }
+    assert all((opened / "tables" / each["data_files"]).is_file() for each in card["configs"])
+    assert card["license"] == "cc-by-4.0"
+    assert all(f"| {name} | {rows:,} | " in text for name, rows in fk.tables().select("table", "rows").iter_rows())
 
 
 def test_texts_for_language_models_name_pages_tables_calls_and_quantities(opened: Path) -> None:

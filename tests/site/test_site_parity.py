@@ -25,14 +25,14 @@ ROOT = Path(__file__).parents[2]
 FEW = ["index.qmd", "404.qmd", "notebooks/07-checkpoints.ipynb", "report/methods/checkpoint.qmd", "report/cite.qmd"]
 ASKED = {
     "young daly interval": "checkpoint",
-    "B200 power": "things/accelerators/b200",
-    "MI300X": "things/accelerators/mi300x",
-    "H200 TDP": "things/accelerators/h200_sxm",
+    "B200 power": "entities/accelerators/b200",
+    "MI300X": "entities/accelerators/mi300x",
+    "H200 TDP": "entities/accelerators/h200_sxm",
     "build vs rent": "notebooks/14",
     "goodput": "methods/checkpoint",
     "daly young": "checkpoint",
     "electricity price": "report/vocabulary",
-    "Colossus": "things/clusters/xai_colossus",
+    "Colossus": "entities/clusters/xai_colossus",
     "BibTeX": "report/cite",
 }
 """Search queries, and a part of the address of the answer."""
@@ -95,7 +95,7 @@ def compared(one: Path, other: Path) -> dict[str, tuple[Any, Any]]:
     found = {}
     for file in sorted(one.rglob("*.html")):
         place = file.relative_to(one).as_posix()
-        if place.startswith(("things/", "tables/", "charts/")):
+        if place.startswith(("entities/", "tables/", "charts/")):
             assert (other / place).read_bytes() == file.read_bytes(), place
             continue
         here, there = (content(site / place, PurePosixPath(place).parent) for site in (one, other))
@@ -112,7 +112,7 @@ def test_the_workflows_pin_their_version_of_quarto() -> None:
     assert tuple(map(int, taken[0].split(".")[:2])) == quarto.OLDEST_VERSION
     steps = [step for flow in flows.values() for job in flow["jobs"].values() for step in job["steps"]]
     named = [step["with"]["version"] for step in steps if "quarto-actions/setup" in step.get("uses", "")]
-    assert sorted(named) == sorted([taken[-1], "${{ matrix.version }}"])
+    assert {*named} == {taken[-1], "${{ matrix.version }}"}
     assert "conclusion == 'success'" in flows["pages"]["jobs"]["build"]["if"]
 
 
@@ -186,7 +186,9 @@ def test_ten_questions_have_the_same_answers(searched: list[Any]) -> None:
     def first_three(links: Any) -> list[str]:
         links.first.wait_for()
         given = [str(link.get_attribute("href")) for link in links.all()]
-        pages = [re.sub(r"^.*?(?=(report|notebooks|things|tables|charts|index|plan)[/.])", "", each) for each in given]
+        pages = [
+            re.sub(r"^.*?(?=(report|notebooks|entities|tables|charts|index|plan)[/.])", "", each) for each in given
+        ]
         return list(dict.fromkeys(re.sub(r"\?q=[^#]*|#.*", "", each) for each in pages))[:3]
 
     for query, answer in ASKED.items():

@@ -47,4 +47,4 @@ def test_from_the_front_page_on_a_phone_to_a_trillion_parameters_on_16384_gpus(v
     page.tap('.fkp-readout:has([data-quantity="run_cost_usd"]) > summary')
     page.locator(".fkp-chain summary", has_text="Rental cost of the run").first.wait_for()
     page.goto(page.locator('[data-name="accelerator"] .fkp-who a').evaluate("link => link.href"))
-    assert page.locator('a[href*="things/sources"], a[href*="../sources/"]').count()
+    assert page.locator('a[href*="entities/sources"], a[href*="../sources/"]').count()

@@ -9,7 +9,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import SiteError
-from factorykit.site.page_layout import Around
+from factorykit.site.page_layout import PageContext
 from factorykit.site.pages import api, recipes
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ def test_every_public_name_has_its_place_in_the_reference(site):
 
 
 def test_every_public_name_has_a_page_with_call_text_and_source(tmp_path):
-    found = api.write(tmp_path, Around(repository="https://x.org/r"))
+    found = api.write(tmp_path, PageContext(repository="https://x.org/r"))
     files = {file.name.lower() for file in (tmp_path / api.PLACE).iterdir()}  # no two differ in case alone
     assert len(found) == len(files) == len(fk.__all__)
     pages = [(tmp_path / href).read_text("utf-8") for href, *_ in found]
@@ -40,9 +40,9 @@ def test_every_public_name_has_a_page_with_call_text_and_source(tmp_path):
 
 
 def test_recipes_show_answers_and_no_place_of_this_machine(site):
-    for name, (_, _, _, blocks, after) in recipes.PAGES.items():
-        page = (site / "report" / f"{name}.html").read_text("utf-8")
-        assert page.count('<div class="sourceCode"') == len(blocks) + after.count("```") // 2
+    for file in recipes.FOLDER.glob("*.md"):
+        page = (site / "report" / "python" / f"{file.stem}.html").read_text("utf-8")
+        assert page.count('<div class="sourceCode"') == file.read_text("utf-8").count("```") // 2
         assert "/tmp" not in page
     assert "ScenarioError: config.json: num_hidden_layers must be a whole number" in (
         site / "report" / "python" / "own-models.html"
@@ -51,4 +51,4 @@ def test_recipes_show_answers_and_no_place_of_this_machine(site):
 
 def test_a_recipe_that_no_longer_works_stops_the_build():
     with pytest.raises(SiteError, match="How many\\? no table 'clustres'"):
-        recipes._answered([("How many?", "fk.sql('from clustres')")])
+        recipes.with_answers("## How many?\n\n```python\nfk.sql('from clustres')\n```")

@@ -34,6 +34,9 @@ def test_a_table_is_filtered_by_range_and_category_and_its_address_gives_the_sam
     assert page.evaluate("location.hash") == "#pins=name%2Cvendor&vendor=AMD&tdp_w=700.."
     rows = json.loads(saved(page, "#json"))["rows"]
     assert {row["name"] for row in rows} == set(wanted["name"])
+    with page.expect_download() as download:
+        page.click("#parquet")
+    assert pl.read_parquet(download.value.path()).to_dicts() == rows
     again = visit(page.url)
     assert again.locator("#filters button").all_inner_texts() == ["Vendor: AMD ×", "TDP: at least 700 W ×"]
     (head, *cells) = csv.reader(saved(again, "#csv").splitlines())

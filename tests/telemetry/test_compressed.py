@@ -93,30 +93,16 @@ def test_truncated_gzip_is_read_up_to_the_cut_over_all_members(members: int, tmp
     assert counted(log)[TRUNCATED] == 1
 
 
-@pytest.mark.parametrize("kept", [0.3, 0.7, 0.999])
-def test_truncated_zstandard_is_read_up_to_its_last_complete_block(kept: float, tmp_path: Path) -> None:
-    whole, short = tmp_path / "a.csv.zst", tmp_path / "b.csv.zst"
+@pytest.mark.parametrize("kept", [0.3, 0.999])
+def test_truncated_zstandard_is_refused_with_the_remedy(kept: float, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv.zst"
     frame = pl.DataFrame({"line": ["at,node,kind", *LINES]}).lazy()
-    frame.sink_csv(whole, include_header=False, quote_style="never", compression="zstd")
-    assert fk.read_log(whole).events.height == 60_000
-    packed = whole.read_bytes()
-    short.write_bytes(packed[: int(len(packed) * kept)])
-    log = fk.read_log(short)
-    assert 60_000 * kept * 0.7 - 5000 < log.events.height < 60_000
-    assert log.events["node"].to_list() == [f"n{i % 7}" for i in range(log.events.height)]
-    assert counted(log)[TRUNCATED] == 1
-    assert counted(log).get(PARSE_ERRORS, 0) <= 1
-
-
-def test_a_truncated_zstandard_frame_with_a_content_size_is_read(tmp_path: Path) -> None:
-    """One frame of two raw blocks, in one segment of 40 bytes with a checksum, of which the second block is cut."""
-    text = b"at,node,kind\n2026-03-01,n1,failure\n2026-"
-    blocks = b"".join(
-        (len(part) << 3 | last).to_bytes(3, "little") + part for part, last in ((text[:35], 0), (text[35:], 1))
-    )
-    header = b"\x28\xb5\x2f\xfd" + bytes([0b00100100, len(text)])
-    (tmp_path / "a.csv.zst").write_bytes(header + blocks[:-2])
-    assert fk.read_log(tmp_path / "a.csv.zst").events["node"].to_list() == ["n1"]
+    frame.sink_csv(file, include_header=False, quote_style="never", compression="zstd")
+    assert fk.read_log(file).events.height == 60_000
+    packed = file.read_bytes()
+    file.write_bytes(packed[: int(len(packed) * kept)])
+    with pytest.raises(fk.FactorykitError, match=r"cannot be unpacked; give the whole file, or what .* zstd -dc"):
+        fk.read_log(file)
 
 
 def at(minute: int) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.telemetry import compression
+from factorykit.telemetry import compression, formats, log_file
 
 MEGATRON = " [2026-03-01 12:00:{at:02d}] iteration {step:8d}/ 1000 | elapsed time per iteration (ms): {ms} |\n"
 XID = "{at} {node} kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
@@ -202,3 +202,243 @@ def test_failures_outside_the_exposure_are_counted_apart(read) -> None:
     assert (rate["failures"], rate["failures_unwatched"], rate["nodes"], rate["node_days"]) == (1.0, 2.0, 2.0, 16.0)
     by_age = fk.fleet.mtbf(log, "age", exposure=watched)
     assert by_age["node_days"].sum() == pytest.approx(16.0)
+
+
+SACCT = "JobID|User|State|Start|End|AllocNodes|AllocTRES|NodeList\n"
+JOB = "{job}|ann|{state}|2026-03-01T08:00:00|{end}|2|{tres}|n[1-2]\n".format
+SMI = "timestamp, index, power.draw [W]\n"
+SAMPLE = "2026/03/01 12:0{minute}:00.000, 3, {watts}\n".format
+QUIET = "{at} {node} kernel: usb 1-1: new device\n".format
+NOON = "2026-03-01T12:00:00+00:00"
+RANGE = (
+    '{"status":"success",%s"data":{"resultType":"matrix","result":[{"metric":{"__name__":"DCGM_FI_DEV_POWER_USAGE",'
+    '"gpu":"0","Hostname":"n1"},"values":[[1772366400,"300.5"],[1772366430,"NaN"],[1772366460,"+Inf"]]}]}}'
+)
+GARBAGE = gzip.compress((SMI + SAMPLE(minute=0, watts="300.5 W")).encode()) + b"garbage"
+
+
+def job(number: int, state: str = "COMPLETED", tres: str = "gres/gpu=16", end: str = "2026-03-01T20:00:00") -> str:
+    return JOB(job=number, state=state, tres=tres, end=end)
+
+
+def at(hour: int, month: int = 3) -> datetime:
+    return datetime(2026, month, 1, hour, tzinfo=UTC)
+
+
+def jobs_of(*tres: str) -> str:
+    return SACCT + "".join(job(number, tres=each) for number, each in enumerate(tres))
+
+
+READ_RIGHT: dict[str, tuple[str | bytes, str, list, dict[str, int]]] = {
+    "CRLF and a byte order mark": ("\ufeff" + (SACCT + job(1)).replace("\n", "\r\n"), "accelerators", [16.0], {}),
+    "a separator at the end of lines": (jobs_of("gres/gpu=16").replace("\n", "|\n"), "accelerators", [16.0], {}),
+    "a header in the middle": (SACCT + job(1) + SACCT + job(2), "job", ["1", "2"], {"parse errors, skipped": 1}),
+    "accelerators by type and in total": (jobs_of("gres/gpu:a=4,gres/gpu:b=4,gres/gpu=8"), "accelerators", [8.0], {}),
+    "accelerators by type alone": (jobs_of("gres/gpu:tesla-v100=4,gres/gpu:b=2"), "accelerators", [6.0], {}),
+    "accelerators with a prefix": (
+        jobs_of("gres/gpu=2K", "gres/gpumem=80G,gres/gpu=8"),
+        "accelerators",
+        [None, 8.0],
+        {},
+    ),
+    "a separator in a name": (
+        "JobID|State|Start|End|JobName|AllocNodes\n7|FAILED|2026-03-01|2026-03-02|a|4|2\n8|FAILED|2026-03-01|2026-03-02|a|2\n",
+        "nodes",
+        [2.0],
+        {"parse errors, skipped": 1},
+    ),
+    "a line cut by a kill, and the next one behind it": (
+        SACCT + job(1, tres="gres/gpu=1")[:-8] + job(2) + job(3),
+        "job",
+        ["3"],
+        {"parse errors, skipped": 1},
+    ),
+    "names in Latin-1": (
+        (SACCT + job(1) + job(2).replace("ann", "jürgen")).encode("latin-1"),
+        "job",
+        ["1", "2"],
+        {log_file.NOT_UTF8: 1},
+    ),
+    "a leap second": (
+        SACCT + job(1, end="2016-12-31T23:59:60").replace("2026", "2016"),
+        "ended",
+        [datetime(2017, 1, 1, tzinfo=UTC)],
+        {},
+    ),
+    "an export while the job ran, and a later one": (
+        SACCT + job(1, "RUNNING", end="Unknown") + job(1),
+        "state",
+        ["completed"],
+        {},
+    ),
+    "a job that was requeued": (
+        SACCT + job(1, "NODE_FAIL", end="2026-03-01T10:00:00") + job(1).replace("01T08", "01T11"),
+        "state",
+        ["node failure", "completed"],
+        {},
+    ),
+    "Slurm's own words for no value": (
+        SACCT + job(1, "PENDING", end="None").replace("n[1-2]", "None assigned"),
+        "node_list",
+        [None],
+        {},
+    ),
+    "other programs' lines among samples": (
+        SMI
+        + SAMPLE(minute=0, watts="300.5 W")
+        + "Unable to determine the device handle: Unknown Error\n"
+        + SAMPLE(minute=1, watts="[Unknown Error]")
+        + SAMPLE(minute=2, watts="[N/A]"),
+        "accelerator_power_w",
+        [300.5],
+        {"parse errors, skipped": 3},
+    ),
+    "two writers of one file": (
+        SMI + SAMPLE(minute=0, watts="300")[:-2] + SAMPLE(minute=0, watts="310") + SAMPLE(minute=1, watts="305"),
+        "accelerator_power_w",
+        [305.0],
+        {"parse errors, skipped": 1},
+    ),
+    "a gzip with other bytes behind it": (GARBAGE, "accelerator_power_w", [300.5], {log_file.TRUNCATED: 1}),
+    "samples that are not finite": (RANGE % "", "accelerator_power_w", [300.5], {"parse errors, skipped": 2}),
+    "an answer with warnings": (
+        RANGE % '"warnings":["partial"],',
+        "accelerator_power_w",
+        [300.5],
+        {log_file.WARNINGS: 1, "parse errors, skipped": 2},
+    ),
+    "a step cut by a kill": (
+        MEGATRON.format(at=1, step=1, ms=4321.5)
+        + MEGATRON.format(at=2, step=2, ms=43)[:-3]
+        + "slurmstepd: error: *** JOB 7 CANCELLED\n",
+        "step_s",
+        [4.3215, None],
+        {},
+    ),
+    "a step cut by a kill, and the next one behind it": (
+        MEGATRON.format(at=1, step=1, ms=43)[:-3] + MEGATRON.format(at=2, step=2, ms=4321.5),
+        "step_s",
+        [4.3215],
+        {},
+    ),
+    "padded days of journalctl": (XID.format(at="Mar 01 12:00:00", node="n1"), "at", [at(12)], {}),
+    "an offset without a colon": (XID.format(at="2026-03-01T12:00:00+0100", node="n1"), "at", [at(11)], {}),
+    "short-full in UTC": (XID.format(at="Sun 2026-03-01 12:00:00 UTC", node="n1"), "at", [at(12)], {}),
+    "short-full in another zone": (
+        XID.format(at="Sun 2026-03-01 12:00:00 CET", node="n1")
+        + XID.format(at="Sun 2026-03-01 12:00:00 UTC", node="n1"),
+        "at",
+        [at(12)],
+        {"parse errors, skipped": 1},
+    ),
+    "short-unix": (XID.format(at="1772366400.000000", node="n1"), "at", [at(12)], {}),
+    "dmesg in ISO": ("2026-03-01T12:00:00,000000+01:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n", "at", [at(11)], {}),
+    "an Xid of an old driver": (XID.format(at=NOON, node="n1").replace("PCI:", ""), "code", ["79"], {}),
+    "German months": (
+        "".join(XID.format(at=f"{month} 01 12:00:00", node="n1") for month in ("Mär", "Apr", "Mai")),
+        "at",
+        [at(12, month=4)],
+        {"parse errors, skipped": 2},
+    ),
+    "a clock that was set back": (
+        XID.format(at="2026-03-01T14:00:00+00:00", node="n1") + XID.format(at=NOON, node="n1"),
+        "at",
+        [at(12), at(14)],
+        {"rows out of order, sorted": 1},
+    ),
+    "bytes of zero after a power failure": (
+        "\0" * 4096 + XID.format(at=NOON, node="n1") + XID.format(at="2026-03-01T13:00:00+00:00", node="n1"),
+        "at",
+        [at(13)],
+        {"parse errors, skipped": 1},
+    ),
+    "samples in milliseconds": (
+        'DCGM_FI_DEV_POWER_USAGE{gpu="0",Hostname="n1"} 300.5 1772366400000\n',
+        "at",
+        [at(12)],
+        {},
+    ),
+    "days before months": (
+        "at,node,kind\n01.03.2026 12:00,n1,failure\n03/01/2026 12:00:00,n1,failure\n2026-03-02,n1,failure\n",
+        "at",
+        [datetime(2026, 3, 2, tzinfo=UTC)],
+        {"parse errors, skipped": 2},
+    ),
+}
+REFUSED = {
+    "a second header with other columns": (
+        SMI
+        + SAMPLE(minute=0, watts="300.5 W")
+        + "timestamp, power.draw [W], index\n2026/03/01 12:01:00.000, 301.0, 3\n",
+        "another header in line 3",
+    ),
+    "a second header of sacct": (SACCT + job(1) + SACCT.replace("Start|End", "End|Start") + job(2), "header in line 3"),
+    "UTF-16": ((SACCT + job(1)).encode("utf-16"), "iconv"),
+    "an answer that is cut": (RANGE[:-20] % "", "no result of a range query"),
+    "two answers": ((RANGE + "\n" + RANGE) % ("", ""), "no result of a range query"),
+    "decimal commas": ("at;accelerator_power_w\n2026-03-01;300,5\n", "no rows"),
+}
+
+
+@pytest.mark.parametrize("fault", READ_RIGHT)
+def test_a_fault_is_read_right_or_counted(tmp_path: Path, fault: str) -> None:
+    text, column, expected, noted = READ_RIGHT[fault]
+    (tmp_path / "n1.log").write_bytes(text if isinstance(text, bytes) else text.encode())
+    os.utime(tmp_path / "n1.log", (datetime(2026, 5, 2, tzinfo=UTC).timestamp(),) * 2)
+    log = fk.read_log(tmp_path)
+    (table,) = [rows for name in formats.TABLES if (rows := getattr(log, name)).height]
+    assert table[column].to_list() == expected
+    assert "node" not in table.columns or table["node"].drop_nulls().unique().to_list() in ([], ["n1"])
+    found = counts(log)
+    assert noted == {issue: found.get(issue) for issue in noted}
+    assert found.get("parse errors, skipped", 0) == noted.get("parse errors, skipped", 0)
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_fault_is_refused_with_its_reason(tmp_path: Path, fault: str) -> None:
+    text, message = REFUSED[fault]
+    (tmp_path / "n1.log").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(fk.FactorykitError, match=message):
+        fk.read_log(tmp_path)
+
+
+def test_a_node_with_several_names_is_one(tmp_path: Path) -> None:
+    """Its name alone, with its domain, and with the port of its exporter; localhost has the name of its file."""
+    later = "2026-03-11T12:00:00+00:00"
+    names = {"a": "n1.example.org", "b": "n1", "n2": "n2", "n3": "localhost", "n4": "localhost"}
+    for file, node in names.items():
+        (tmp_path / f"{file}.log").write_text(XID.format(at=NOON, node=node) + QUIET(at=later, node=node))
+    (tmp_path / "scrape").write_text('DCGM_FI_DEV_XID_ERRORS{gpu="0",instance="n2:9400"} 79 1772366400\n')
+    log = fk.read_log(tmp_path)
+    rate = fk.fleet.mtbf(log).row(0, named=True)
+    assert (rate["nodes"], rate["failures"], rate["node_days"]) == (4.0, 4.0, pytest.approx(40.0))
+    assert counts(log)["nodes named with and without domain or port, taken as one"] == 2
+
+
+def test_a_rotated_file_counts_once(tmp_path: Path) -> None:
+    text = XID.format(at=NOON, node="n1") + QUIET(at="2026-03-11T12:00:00+00:00", node="n1")
+    (tmp_path / "journal.log.1").write_text(text)
+    (tmp_path / "journal.log.2.gz").write_bytes(gzip.compress(text.encode()))
+    rate = fk.fleet.mtbf(fk.read_log(tmp_path)).row(0, named=True)
+    assert (rate["failures"], rate["node_days"]) == (1.0, pytest.approx(10.0))
+
+
+@pytest.mark.parametrize(("name", "job"), [("slurm-12_3.out", "12_3"), ("slurm-12.out", "12"), ("job_12.log.gz", "12")])
+def test_the_job_is_in_the_name_of_a_file(tmp_path: Path, name: str, job: str) -> None:
+    assert log_file.Source(tmp_path / name, b"", False).stem == job
+
+
+def test_files_of_one_name_belong_to_the_nodes_of_their_folders(tmp_path: Path) -> None:
+    for node in ("n1", "n2"):
+        (tmp_path / node).mkdir()
+        (tmp_path / node / "power.csv").write_text(SMI + SAMPLE(minute=0, watts="600") + SAMPLE(minute=5, watts="600"))
+    log = fk.read_log(tmp_path)
+    assert log.power["node"].to_list() == ["n1", "n2"] * 2
+    assert fk.fleet.energy(log)["accelerator_energy_kwh"].item() == pytest.approx(2 * 0.6 / 12)
+
+
+def test_a_file_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    file = os.fsencode(tmp_path) + b"/a\xff.log"
+    Path(os.fsdecode(file)).write_text(MEGATRON.format(at=1, step=1, ms=4321.5))
+    with pytest.raises(fk.FactorykitError, match=r"a\\udcff.log' is not UTF-8; rename the file"):
+        fk.read_log(tmp_path)

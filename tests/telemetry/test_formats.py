@@ -164,7 +164,8 @@ def test_every_format_has_an_excerpt() -> None:
 @pytest.mark.parametrize("name", EXCERPTS)
 def test_an_excerpt_is_recognised_and_read(name: str, tmp_path: Path) -> None:
     text, expected = EXCERPTS[name]
-    (tmp_path / "a.log").write_text(text)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(text)
     log = fk.read_log(tmp_path)
     rows = getattr(log, formats()[name].table)
     assert set(log.notes["format"]) - {""} == {name}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -62,10 +62,15 @@ def assert_same(study: fk.fleet.LogStudy, logs: Path) -> None:
     assert issues[0] == issues[1]
 
 
-@pytest.mark.parametrize("batch", [4, 300])
-def test_a_study_has_the_rows_of_the_log_in_memory(logs: Path, tmp_path: Path, batch: int, monkeypatch) -> None:
+@pytest.mark.parametrize(("batch", "engine"), [(2, "local"), (300, "local"), (2, "ray")])
+def test_a_study_has_the_rows_of_the_log_in_memory(
+    logs: Path, tmp_path: Path, batch: int, engine: str, monkeypatch
+) -> None:
+    if engine == "ray":
+        ray = pytest.importorskip("ray")
+        ray.init(num_cpus=2, log_to_driver=False, runtime_env={"env_vars": {"TZ": "Asia/Tokyo"}})
     monkeypatch.setattr(log_study, "BATCH_FILES", batch)
-    study = fk.read_log(logs, out=tmp_path / "study")
+    study = fk.read_log(logs, out=tmp_path / "study", engine=engine)
     assert_same(study, logs)
     assert [path.name for path in (tmp_path / "study" / "events").iterdir()] == ["source=xid"]
     assert len(list((tmp_path / "study").glob("events/source=xid/day=2026-03-02/node=n1/*.parquet"))) == 1
@@ -116,21 +121,20 @@ def test_the_rows_of_an_earlier_file_of_the_same_name_are_kept(logs: Path, tmp_p
 
 def test_an_interrupted_study_goes_on_without_counting_twice(logs: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(log_study, "BATCH_FILES", 3)
-    made = []
+    made, write = [], log_study._write
 
-    def killed(asked: dict) -> None:
-        made.append(asked)
-        if len(made) == 3:
-            write = log_study._write
-            monkeypatch.setattr(
-                log_study, "_write", lambda *given: write(*given) if "node=" in str(given[2]) else 1 / 0
-            )
-        log_study._make(asked)
+    def killed(make: Callable, batches: list) -> None:
+        for number in range(len(batches)):
+            made.append(number)
+            if len(made) == 3:
+                monkeypatch.setattr(
+                    log_study, "_write", lambda *given: write(*given) if "node=" in str(given[2]) else 1 / 0
+                )
+            make(batches, number)
 
     monkeypatch.setattr(log_study, "PROCESSES", 1)
     with monkeypatch.context() as patch:
         patch.setattr(log_study, "_in_process", killed)
-        write = log_study._write
         with pytest.raises(ZeroDivisionError):
             fk.read_log(logs, out=tmp_path / "study")
     monkeypatch.setattr(log_study, "_write", write)
@@ -184,5 +188,5 @@ def test_a_failed_batch_names_its_files(logs: Path, tmp_path: Path, monkeypatch)
         "_new",
         lambda files, study: [{"file": str(file), "start": 0, "size": 9, "key": "a"} for file in files],
     )
-    with pytest.raises(fk.FactorykitError, match=r"a.json and 3 more files cannot be read: KeyError"):
+    with pytest.raises(fk.FactorykitError, match=r"a.json and 7 more files cannot be read: KeyError"):
         fk.read_log(logs, out=tmp_path / "study")

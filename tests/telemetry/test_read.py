@@ -38,7 +38,7 @@ def counts(log: fk.Log) -> dict[str, int]:
 def test_slurm_accounting_becomes_attempts_of_jobs(write) -> None:
     log = fk.read_log(write(SACCT))
     assert log.jobs.select("job", "state", "accelerators", "node_list").rows() == [
-        ("8", "cancelled", None, "None assigned"),
+        ("8", "cancelled", None, None),
         ("7", "node failure", 16.0, "n[01-02]"),
         ("9", "unknown", 8.0, "n03"),
     ]

@@ -7,6 +7,8 @@ import { expressions } from "./expressions.mjs";
 import { fewerColumns, fitted, width } from "./fit.mjs";
 import { led } from "./leads.mjs";
 import { MOST, pinRows, pinTable, withPins } from "./pinned.mjs";
+import { Player, timeField, timesOf } from "./play.mjs";
+import { Series, seriesField } from "./series.mjs";
 import { csv, joined, shown, table } from "./table.mjs";
 import { actions, picture } from "./take.mjs";
 import { tooltip } from "./tooltip.mjs";
@@ -31,7 +33,7 @@ async function drawn(container, spec, tip) {
 
 export class Chart {
   constructor(root, payload, options) {
-    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], sets: [], sliders: {}, texts: [], observers: [], pins: [] });
+    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], sets: [], sliders: {}, texts: [], observers: [], selectors: [], pins: [] });
     this.start = { ...this.values };
     this.live = Boolean(payload.parameters);
     this.linked = this.live && !LAB && options.link !== false;
@@ -44,7 +46,7 @@ export class Chart {
     const body = make("div", { class: "fk-body" });
     if (this.live) body.append(...this.head());
     const places = payload.specs.map((spec) => make("div", { class: "fk-view", style: `min-height:${(spec.height > 0 ? spec.height : 180) + 60}px` }));
-    body.append(make("div", { class: "fk-views" }, ...places));
+    body.append(make("div", { class: "fk-views" }, ...places.map((place) => make("div", { class: "fk-panel" }, place))));
     if (payload.source) body.append(make("p", { class: "fk-source" }, ...led(payload.source, payload.leads)));
     body.append(...this.foot());
     root.classList.add("factorykit-chart");
@@ -121,15 +123,31 @@ export class Chart {
     this.views[index] = view;
     this.sets[index] = made.sets;
     place.style.minHeight = "";
+    this.select(place, spec, index);
     let last = place.clientWidth;
     const observer = new ResizeObserver(() => {
       const now = place.clientWidth;
       if (!now || Math.abs(now - last) < 2 || source.width !== "container") return;
       last = now;
-      view.signal("width", now).runAsync();
+      view.signal("width", now).runAsync().then(() => this.refresh());
     });
     observer.observe(place);
     this.observers.push(observer);
+  }
+
+  // What a reader selects by kind of chart: one of several series, and the time up to which a chart over time is shown.
+  select(place, spec, index) {
+    const view = this.views[index];
+    const [series, time] = [seriesField(spec), this.live ? null : timeField(spec)];
+    if (series && place.querySelectorAll(".role-legend-label text").length > 1) this.selectors.push(new Series(place, series));
+    const sets = time ? this.sets[index].map((name) => view.data(name)) : [];
+    const times = timesOf(sets.flat(), time);
+    if (times.length > 2) this.selectors.push(new Player(place, view, time, times, this.payload.title));
+    for (const { element } of this.selectors) if (!element.isConnected) place.parentElement.append(element);
+  }
+
+  refresh() {
+    for (const selector of this.selectors) selector.refresh();
   }
 
   // Values in, picture out. Values outside the vocabulary's bounds are refused in words; moves that arrive while a
@@ -170,6 +188,7 @@ export class Chart {
   }
 
   show() {
+    this.refresh();
     if (!this.live) return;
     for (const [name, made] of Object.entries(this.sliders)) made.say(this.formatted(name));
     this.broken.textContent = this.views[0].signal("broken_rule");
@@ -297,6 +316,7 @@ export class Chart {
   finalize() {
     [this.timer, this.resting, this.moving].forEach(clearTimeout);
     this.observers.forEach((observer) => observer.disconnect());
+    this.selectors.forEach((selector) => selector.finalize());
     this.views.forEach((view) => view?.finalize());
     this.root.replaceChildren();
   }

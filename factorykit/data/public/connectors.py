@@ -1,8 +1,8 @@
 """Public data sets that are too large or change too often to ship: validated, renamed and cached.
 
-``connectors.csv`` maps the columns of each data set to ours, with the conversion factor of the unit;
-``publisher_columns.csv`` holds the headers of the publisher's file and how to read the cells. Nothing is downloaded
-unless an address is given.
+``publishers.csv`` lists the data sets with licence and attribution; ``connectors.csv`` maps their columns to ours, with
+the conversion factor of the unit; ``publisher_columns.csv`` holds the headers of the publisher's file and how to read
+the cells. Nothing is downloaded unless an address is given.
 """
 
 from __future__ import annotations
@@ -21,24 +21,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import text_io
 from factorykit.core.atomic_io import INCOMING, locked, move_incoming, replace_files
-from factorykit.core.errors import DatasetError, UnknownName, unknown_name_message, warn
+from factorykit.core.errors import DatasetError, unknown_name_message, warn
 from factorykit.core.validation import file_path, one_of
-from factorykit.data.identifiers import identify
+from factorykit.data.identifiers import known_key
 from factorykit.data.public.download import download
 from factorykit.data.tables import connected, read_sealed, register, sealed, table
 
 if TYPE_CHECKING:
     import polars as pl
 
+PUBLISHERS_FILE: Final = Path(__file__).with_name("publishers.csv")
 MAPPING: Final = Path(__file__).with_name("connectors.csv")
 PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
 HEADER_WITHIN: Final = 5
 """Lines of a file in which the header is searched: some publishers put a title above it."""
 SHOWN: Final = 10
 CHANGES: Final = "Rows and columns were selected, renamed and converted."
-CC_BY: Final = ("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/")
-APACHE: Final = ("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
-MIT: Final = ("MIT", "https://opensource.org/license/mit")
 
 
 @dataclass(frozen=True)
@@ -48,123 +46,14 @@ class Publisher:
     title: str
     publisher: str
     address: str
-    licence: tuple[str, str]
+    licence: str
+    licence_address: str
     attribution: str
     caveat: str
 
 
-def _epoch(title: str, page: str, caveat: str) -> Publisher:
-    address = f"https://epoch.ai/data/{page}"
-    return Publisher(title, "Epoch AI", address, CC_BY, f"Epoch AI, \u201c{title}\u201d, {address}, CC BY 4.0.", caveat)
-
-
-PUBLISHERS: Final = {
-    "epoch_ml_hardware": _epoch(
-        "Data on Machine Learning Hardware",
-        "machine-learning-hardware",
-        "Prices are release or estimated prices; a few cells differ from the data sheets, see the table accelerators.",
-    ),
-    "epoch_notable_models": _epoch(
-        "Data on AI Models",
-        "ai-models",
-        "Compute, cost and power are estimates for most models; utilization is often computed from them.",
-    ),
-    "epoch_gpu_clusters": _epoch(
-        "GPU Clusters",
-        "gpu-clusters",
-        "Count rows of the standard analysis without possible duplicates; Chinese systems are anonymous and rounded.",
-    ),
-    "epoch_data_centers": _epoch(
-        "Frontier Data Centers", "data-centers", "Estimates from satellite images, permits and disclosures."
-    ),
-    "epoch_data_center_timelines": _epoch(
-        "Frontier Data Centers", "data-centers", "Dates run to 2030; future values are plans."
-    ),
-    "epoch_data_center_chips": _epoch(
-        "Frontier Data Centers", "data-centers", "Each row is a stock of one type of chip on one day."
-    ),
-    "epoch_chip_counts": Publisher(
-        "AI Chip Sales",
-        "Epoch AI",
-        "https://epoch.ai/data/ai-chip-sales",
-        MIT,
-        "Epoch AI, ai-chip-counts, https://epoch.ai/data/ai-chip-sales, MIT licence, copyright 2025 Epoch AI.",
-        "Cumulative rows do not add up, and rows of different series never do.",
-    ),
-    "gpu_rental_prices": Publisher(
-        "GPU rental prices",
-        "gpurentalprices.com",
-        "https://gpurentalprices.com",
-        CC_BY,
-        "GPU rental price data by gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0.",
-        "List prices without storage, network or commitment; the ids h100 and h200 leave the form factor open.",
-    ),
-    "infinitehbd_faults": Publisher(
-        "InfiniteHBD fault trace",
-        "StepFun",
-        "https://github.com/stepfun-ai/InfiniteHBD-Trace",
-        APACHE,
-        "StepFun, InfiniteHBD-Trace (Shou et al., SIGCOMM 2025, arXiv:2502.03885), Apache-2.0.",
-        "400 sampled servers of 348 days; faults of one server may overlap; some repairs take no time.",
-    ),
-    "acme_cluster_summary": Publisher(
-        "Acme trace, cluster summary",
-        "Shanghai AI Laboratory",
-        "https://github.com/InternLM/AcmeTrace",
-        CC_BY,
-        "AcmeTrace (Hu et al., NSDI 2024, arXiv:2403.07648), CC BY 4.0.",
-        "Philly, Helios and PAI are other traces that the authors compare with.",
-    ),
-    "acme_utilization_cdf": Publisher(
-        "Acme trace, distributions of utilisation",
-        "Shanghai AI Laboratory",
-        "https://github.com/InternLM/AcmeTrace",
-        CC_BY,
-        "AcmeTrace (Hu et al., NSDI 2024, arXiv:2403.07648), CC BY 4.0.",
-        "Over all GPUs or servers and all samples, so that idle time is in them; power and temperature of August 2023.",
-    ),
-    "mlperf_storage_v1": Publisher(
-        "MLPerf Storage v1.0 results",
-        "MLCommons",
-        "https://github.com/mlcommons/storage_results_v1.0",
-        APACHE,
-        "Computed from the logs of MLPerf Storage v1.0, MLCommons, Apache-2.0; not the official scores. MLPerf is a "
-        "trademark of MLCommons.",
-        "Reading only; accelerators are emulated by waiting; one system can appear at several numbers of clients.",
-    ),
-    "grid_energy_mix": Publisher(
-        "Global energy mix",
-        "codecarbon; Our World in Data",
-        "https://github.com/mlco2/codecarbon",
-        ("MIT; upstream CC-BY-4.0", "https://github.com/mlco2/codecarbon/blob/master/LICENSE"),
-        "codecarbon (MIT), from Our World in Data (CC BY 4.0) after Ember and the Energy Institute.",
-        "One year per country, most of them 2022 or 2023; no series.",
-    ),
-    "gcp_region_carbon": Publisher(
-        "Carbon-free energy and grid carbon intensity of Google Cloud regions",
-        "Google Cloud",
-        "https://github.com/GoogleCloudPlatform/region-carbon-info",
-        APACHE,
-        "Google Cloud, region-carbon-info, Apache-2.0.",
-        "Life-cycle basis to 2020, operational from 2021: do not compare across.",
-    ),
-    "ember_eu_wholesale_price_monthly": Publisher(
-        "European Wholesale Electricity Price Data",
-        "Ember",
-        "https://ember-energy.org/data/european-wholesale-electricity-price-data/",
-        CC_BY,
-        "Ember, European Wholesale Electricity Price Data, CC BY 4.0, based on ENTSO-E and others.",
-        "Day-ahead wholesale averages; data centres pay other prices; the last month is partial.",
-    ),
-    "eia_state_electricity_price": Publisher(
-        "Average Price by State by Provider (EIA-861)",
-        "U.S. Energy Information Administration",
-        "https://www.eia.gov/electricity/data/state/",
-        ("US government work", "https://www.eia.gov/about/copyrights_reuse.php"),
-        "Source: U.S. Energy Information Administration, Average Price by State by Provider.",
-        "Ends in 2019.",
-    ),
-}
+with PUBLISHERS_FILE.open(encoding="utf-8", newline="") as file:
+    PUBLISHERS: Final = {row.pop("connector"): Publisher(**row) for row in csv.DictReader(file)}
 
 
 @dataclass(frozen=True)
@@ -229,10 +118,10 @@ def connectors() -> pl.DataFrame:
             "title": each.title,
             "publisher": each.publisher,
             "address": each.address,
-            "licence": each.licence[0],
+            "licence": each.licence,
             "attribution": f"{each.attribution} {CHANGES}",
             "caveat": each.caveat,
-            "columns": len(_columns(name)),
+            "columns": len(_columns()[name]),
             "state": "connected" if name in connected() else "cached" if _record(name).exists() else "known",
         }
         for name, each in PUBLISHERS.items()
@@ -301,8 +190,7 @@ def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
     DatasetError
         If the file cannot be read, a column is missing or renamed, or a cell does not have the type of its column.
     """
-    if name not in PUBLISHERS:
-        raise UnknownName(unknown_name_message("connector", name, PUBLISHERS))
+    one_of("connector", name, PUBLISHERS)
     return _tidy(name, *_rows(name, _content(path_or_url)[0]))
 
 
@@ -322,7 +210,7 @@ def _record(name: str) -> Path:
 
 
 @cache
-def _mapping() -> dict[str, tuple[Column, ...]]:
+def _columns() -> dict[str, tuple[Column, ...]]:
     found: dict[str, list[Column]] = {}
     with MAPPING.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -331,22 +219,18 @@ def _mapping() -> dict[str, tuple[Column, ...]]:
     return {name: tuple(columns) for name, columns in found.items()}
 
 
-def _columns(name: str) -> tuple[Column, ...]:
-    return _mapping()[name]
-
-
 def _layouts(name: str) -> list[list[Header]]:
     """Return the headers that a file of the data set may have: those of the mapping and the publisher's own."""
     published: dict[str, list[Header]] = {}
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             published.setdefault(row.pop("dataset"), []).append(Header(**row))
-    tidied = [Header(column.theirs, column.theirs) for column in _columns(name)]
+    tidied = [Header(column.theirs, column.theirs) for column in _columns()[name]]
     return [tidied, published[name]] if name in published else [tidied]
 
 
 def _mapping_hash(name: str) -> str:
-    return hashlib.sha256(repr((_columns(name), _layouts(name))).encode()).hexdigest()
+    return hashlib.sha256(repr((_columns()[name], _layouts(name))).encode()).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -383,7 +267,7 @@ def _keep(name: str, content: bytes, origin: str) -> None:
 def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
     """Return the columns of a CSV file and the number of each row, after a check of its header."""
     if content.lstrip()[:1] in (b"{", b"["):
-        expected = ", ".join(column.theirs for column in _columns(name))
+        expected = ", ".join(column.theirs for column in _columns()[name])
         raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {expected}")
     try:
         lines = [row for _, row in text_io.csv_rows(content)]
@@ -409,7 +293,7 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
         if all(re.search(pattern, row[place].strip()) for place, pattern in wanted)
     ]
     columns: list[Cells] = []
-    for column in _columns(name):
+    for column in _columns()[name]:
         found = taken.get(column.theirs)
         if found is None:
             columns.append(Cells(column, column.theirs, [None] * len(kept)))
@@ -492,7 +376,7 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
         series.append(pl.Series(column.ours, values, types[column.type]))
         if column.identifies:
             key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
-            keys = {cell: _key(column.identifies, cell) for cell in set(cells.values)}
+            keys = {cell: known_key(column.identifies, cell) for cell in set(cells.values)}
             series.append(pl.Series(key, [keys[cell] for cell in cells.values], pl.String))
     if broken:
         schema = {"row": pl.Int64, "column": pl.String, "value": pl.String, "rule": pl.String}
@@ -517,18 +401,11 @@ def _date(cell: str) -> date | None:
         return None
 
 
-def _key(kind: str, name: str | None) -> str | None:
-    try:
-        return None if name is None else identify(kind, name)
-    except UnknownName:
-        return None
-
-
 def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, origin: str) -> dict[str, Any]:
     """Return the descriptor of a connected table, with its origin."""
     this = PUBLISHERS[name]
     fields: list[dict[str, Any]] = []
-    for column in _columns(name):
+    for column in _columns()[name]:
         field = {"name": column.ours, "type": column.type, "description": column.meaning}
         fields.append(field | ({"unit": column.unit} if column.unit else {}))
         if column.identifies:
@@ -542,7 +419,7 @@ def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, or
         "hash": f"sha256:{hashlib.sha256(parquet).hexdigest()}",
         "rows": frame.height,
         "schema": {"fields": fields},
-        "licenses": [{"name": this.licence[0], "path": this.licence[1]}],
+        "licenses": [{"name": this.licence, "path": this.licence_address}],
         "attribution": f"{this.attribution} {CHANGES}",
         "address": this.address,
         "origin": origin,

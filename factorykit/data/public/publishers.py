@@ -14,8 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import HOURS_PER_DAY, SECONDS_PER_DAY
-from factorykit.core.errors import UnknownName
-from factorykit.data.identifiers import identify
+from factorykit.data.identifiers import known_key
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,13 +59,6 @@ def key_of(name: str) -> str:
     """Return a name as a key: small letters and digits, joined by underscores."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
-
-
-def _known(kind: str, name: str | None) -> str | None:
-    try:
-        return identify(kind, name) if name else None
-    except UnknownName:
-        return None
 
 
 # ------------------------------------------------------------------------------------------------------ rental prices
@@ -115,7 +107,7 @@ def price_months(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
         words = KINDS.get(kind, kind)
         yield {
             "price_month": key_of(f"{chip} {words} {month}"),
-            "accelerator": _known("accelerator", chip),
+            "accelerator": known_key("accelerator", chip),
             "rental_id": chip,
             "kind": words,
             "month": month,
@@ -143,7 +135,7 @@ def rental_offers(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
         chip, kind = row.pop("accelerator_stated"), row.pop("kind")
         yield {
             "rental_offer": key_of(f"{row['provider']} {chip} {KINDS.get(kind, kind)}"),
-            "accelerator": _known("accelerator", chip),
+            "accelerator": known_key("accelerator", chip),
             "rental_id": chip,
             "kind": KINDS.get(kind, kind),
             **row,
@@ -231,7 +223,7 @@ def grids(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
         }
 
 
-# -------------------------------------------------------------------------------------------- things, chips and sites
+# -------------------------------------------------------------------------------------------- entities, chips and sites
 
 
 def chip_prices(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
@@ -404,7 +396,7 @@ def _chips(stated: str | None) -> str | None:
     return re.sub(r",\s*", ", ", stated) if stated else None
 
 
-_THING: Final = ("name", "operator", "accelerator")
+_NAMES: Final = ("name", "operator", "accelerator")
 RECIPES: Final = (
     Recipe("gpu_rental_prices", "rental_prices", "price_months", "price_month", price_months, "date", whole=False),
     Recipe("gpu_rental_prices", "rental_prices", "rental_offers", "rental_offer", rental_offers, "date"),
@@ -422,9 +414,9 @@ RECIPES: Final = (
         once=("accelerator",),
     ),
     Recipe("epoch_chip_counts", "epoch_chip_counts", "chip_counts", "chip_count", chip_counts, whole=False),
-    Recipe("epoch_data_centers", "epoch_data_centers", "site_statements", "locator", sites, once=_THING),
-    Recipe("epoch_data_center_timelines", "epoch_data_centers", "site_statements", "locator", timelines, once=_THING),
+    Recipe("epoch_data_centers", "epoch_data_centers", "site_statements", "locator", sites, once=_NAMES),
+    Recipe("epoch_data_center_timelines", "epoch_data_centers", "site_statements", "locator", timelines, once=_NAMES),
     Recipe("epoch_notable_models", "epoch_models", "run_statements", "locator", runs, whole=False),
-    Recipe("epoch_gpu_clusters", "epoch_clusters", "cluster_statements", "locator", clusters, once=_THING),
+    Recipe("epoch_gpu_clusters", "epoch_clusters", "cluster_statements", "locator", clusters, once=_NAMES),
 )
 """All recipes, in the order in which tables are refreshed."""

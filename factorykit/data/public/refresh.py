@@ -21,7 +21,7 @@ from factorykit.core import text_io
 from factorykit.core.atomic_io import locked, move_incoming, replace_files
 from factorykit.core.errors import DatasetError, UnknownName, short_repr, unknown_name_message
 from factorykit.core.validation import file_path, path_or_url
-from factorykit.data.identifiers import identify
+from factorykit.data.identifiers import known_key
 from factorykit.data.public import connectors
 from factorykit.data.public.publishers import RECIPES, Recipe, Row
 from factorykit.data.tables import data_folder, resources
@@ -217,18 +217,16 @@ def _started(row: Row, recipe: Recipe, table: _Table, taken: set[str]) -> dict[s
     new = dict.fromkeys(table.header, "") | {name: _cell(row[name]) for name in row if name in table.header}
     new["source"] = recipe.source
     if "statement" in table.header:
-        thing = table.header[1]
-        same = {each[thing] for each in table.rows if each.get("name") == new["name"]}
-        new[thing] = next(iter(sorted(same)), new[thing])
-        base = f"{new[thing]}@{recipe.source}"
+        entity = table.header[1]
+        same = {each[entity] for each in table.rows if each.get("name") == new["name"]}
+        new[entity] = next(iter(sorted(same)), new[entity])
+        base = f"{new[entity]}@{recipe.source}"
         new["statement"] = next(
             name for at in range(1, len(taken) + 2) if (name := base if at == 1 else f"{base}.{at}") not in taken
         )
     if "operator" in table.header and new["operator"]:
-        try:
-            new["organisation"] = identify("organisation", new["operator"])
-        except UnknownName:
-            new["operator"], new["organisation"] = "", ""
+        new["organisation"] = known_key("organisation", new["operator"]) or ""
+        new["operator"] = new["operator"] if new["organisation"] else ""
     return new
 
 

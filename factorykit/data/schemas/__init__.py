@@ -27,7 +27,7 @@ from factorykit.data.schemas import (
     sources,
     training,
 )
-from factorykit.data.schemas.fields import Derived, Sourced, Stated, Table, Thing
+from factorykit.data.schemas.fields import Derived, Entity, Sourced, Stated, Table
 
 SUBJECTS: Final = (sources, equipment, training, performance, serving, failures, economics, operations, audit)
 """Modules that define tables, in the order in which the tables are listed."""
@@ -62,8 +62,8 @@ def subjects() -> dict[str, str]:
 def columns(schema: type[dy.Schema]) -> dict[str, Any]:
     """Return the columns of a table in stored order: its own first, then those of the source."""
     every = schema.columns()
-    last = [name for base in (Sourced, Stated, Thing) if issubclass(schema, base) for name in base.columns()]
-    trailing = [name for name in dict.fromkeys(last) if name != "statement" or issubclass(schema, Thing)]
+    last = [name for base in (Sourced, Stated, Entity) if issubclass(schema, base) for name in base.columns()]
+    trailing = [name for name in dict.fromkeys(last) if name != "statement" or issubclass(schema, Entity)]
     leading = [name for name in every if name not in trailing]
     leading.sort(key=lambda name: (name != "statement", not (every[name].metadata or {}).get("entity")))
     return {name: every[name] for name in [*leading, *trailing]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataframely as dy
 import polars as pl
 
-from factorykit.data.schemas.fields import Sourced, Stated, key, number, reference, text
+from factorykit.data.schemas.fields import Sourced, Stated, key, number, reference, sources, text
 
 
 class Facts(Sourced):
@@ -18,7 +18,7 @@ class Facts(Sourced):
     fact = key("name of the fact in recipes", unique=True, entity=True)
     subject = text("subject of the number", required=True)
     meaning = text("meaning of the number", required=True)
-    value = dy.Float64(nullable=False, description="the number, in the unit of its row", metadata={"unit": ""})
+    value = number("", "the number, in the unit of its row", required=True, positive=False)
     unit = text("unit of the number", required=True)
 
 
@@ -34,13 +34,9 @@ class Claims(Sourced):
     claimed = text("claimed property", required=True)
     printed = text("the number as printed, with its unit", required=True)
     printed_unit = text("unit as printed", required=True)
-    stated = dy.Float64(nullable=True, description="the number in `unit`; of a range the middle", metadata={"unit": ""})
-    stated_low = dy.Float64(
-        nullable=True, description="lower end of a range; without an upper one 'at least'", metadata={"unit": ""}
-    )
-    stated_high = dy.Float64(
-        nullable=True, description="upper end of a range; without a lower one 'at most'", metadata={"unit": ""}
-    )
+    stated = number("", "the number in `unit`; of a range the middle", positive=False)
+    stated_low = number("", "lower end of a range; without an upper one 'at least'", positive=False)
+    stated_high = number("", "upper end of a range; without a lower one 'at most'", positive=False)
     unit = text("unit of the stated numbers: one of the vocabulary's, or a plain one like them", required=True)
     exact_to = dy.Float64(
         nullable=True,
@@ -51,12 +47,7 @@ class Claims(Sourced):
     recipe = text("how it is recomputed; if it cannot be, empty, with the reason in `why`")
     other_unit = text("recipe for which the number is right, if its unit was confused with another one")
     superseded_by = reference("sources.source", "source nearer to the fact whose value the recipe takes")
-    compared_with = dy.String(
-        nullable=True,
-        min_length=1,
-        description="sources that the claim was compared with, keys separated by '; '",
-        metadata={"references": "sources.source", "separator": "; "},
-    )
+    compared_with = sources("sources that the claim was compared with")
     why = text("one sentence: result of the recomputation, or the reason why there is none", required=True)
 
     @dy.rule()
@@ -68,7 +59,7 @@ class Claims(Sourced):
 class Conflicts(Sourced):
     """Conflicts.
 
-    A row is one contradiction: two statements about one thing, in two documents or inside one, the evidence, and the
+    A row is one contradiction: two statements about one fact, in two documents or inside one, the evidence, and the
     side that was chosen. `source` and `locator` are those of the first statement.
     """
 
@@ -86,12 +77,7 @@ class Conflicts(Sourced):
     second_locator = text("where the second stands", required=True)
     unit = text("unit of both")
     evidence = text("value according to primary sources or the document's own numbers")
-    evidence_from = dy.String(
-        nullable=True,
-        min_length=1,
-        description="sources of the evidence, keys separated by '; '",
-        metadata={"references": "sources.source", "separator": "; "},
-    )
+    evidence_from = sources("sources of the evidence")
     choice = text("the side that is taken", required=True, one_of=("first", "second", "both", "neither", "undecided"))
     reason = text("why that side", required=True)
 

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import dataframely as dy
 
-from factorykit.data.schemas.fields import (
-    KEY,
-    Derived,
-    Sourced,
-    Stated,
-    key,
-    measured,
-    number,
-    reference,
-    share,
-    text,
-)
+from factorykit.data.schemas.fields import KEY, Derived, Sourced, Stated, key, measured, number, reference, share, text
 
 
 class Costs(Stated):
@@ -141,7 +130,7 @@ class Rules(Sourced):
     condition = text("the condition in the source's words", required=True)
     quantity = dy.String(nullable=True, regex=KEY, description="quantity compared", metadata={"vocabulary": True})
     comparator = text("how it is compared", one_of=("<", "<=", ">", ">="))
-    threshold = dy.Float64(nullable=True, description="threshold in the unit of the quantity", metadata={"unit": ""})
+    threshold = number("", "threshold in the unit of the quantity", positive=False)
 
 
 class Forecasts(Sourced):
@@ -350,11 +339,9 @@ class ElectricityMonths(Sourced):
     electricity_month = key("area and month", unique=True, entity=True)
     name = text("area as the source writes it", required=True)
     country = reference("country_grids.country", "country of the country_grids table", required=True)
-    month = dy.String(nullable=False, regex=r"^[0-9]{4}-[0-9]{2}$", description="calendar month", metadata={})
-    electricity_usd_per_kwh = dy.Float64(
-        nullable=True,
-        description="nominal; below zero where wind and sun gave more than was wanted",
-        metadata={"unit": "USD/kWh"},
+    month = key("calendar month", pattern=r"^[0-9]{4}-[0-9]{2}$")
+    electricity_usd_per_kwh = number(
+        "USD/kWh", "nominal; below zero where wind and sun gave more than was wanted", positive=False
     )
     electricity_eur_per_kwh = number("EUR/kWh", "the same in euro", positive=False)
 
@@ -369,14 +356,9 @@ class Months(Derived, Sourced):
     """
 
     month_of_series = key("quantity, subject and month", unique=True, entity=True)
-    quantity = dy.String(
-        nullable=False,
-        regex=KEY,
-        description="value in the unit of the quantity",
-        metadata={"vocabulary": True},
-    )
+    quantity = key("value in the unit of the quantity", vocabulary=True)
     of = text("subject of the series", required=True)
-    month = dy.String(nullable=False, regex=r"^[0-9]{4}-[0-9]{2}$", description="calendar month", metadata={})
-    value = dy.Float64(nullable=False, description="in the quantity's unit", metadata={"unit": ""})
-    rows = dy.Float64(nullable=False, min=0, description="rows of other tables behind it", metadata={"unit": "1"})
+    month = key("calendar month", pattern=r"^[0-9]{4}-[0-9]{2}$")
+    value = number("", "in the quantity's unit", required=True, positive=False)
+    rows = number("1", "rows of other tables behind it", required=True)
     status = text("whether it was so or is planned, where both are there", one_of=("existing", "planned"))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataframely as dy
 
 from factorykit.data.schemas.fields import (
-    ADDRESS,
-    DAY,
+    STATEMENT,
+    Entity,
     Sourced,
     Stated,
-    Thing,
+    address,
+    day,
     key,
     measured,
     number,
     reference,
     share,
+    sources,
     text,
 )
 
@@ -30,7 +32,7 @@ class Accelerators(Sourced):
     name = text("name as its maker writes it", required=True)
     vendor = text("who designs it", required=True)
     kind = text("type of chip", required=True, one_of=("GPU", "TPU", "ASIC", "APU"))
-    launch = dy.String(nullable=True, regex=DAY, description="month of release, otherwise of announcement")
+    launch = day("month of release, otherwise of announcement")
     status = text("whether it can be had", required=True, one_of=("shipping", "cloud only", "internal", "announced"))
     peak_16bit_flop_per_s = measured("peak_16bit_flop_per_s", "fp16 where there is no bf16")
     peak_fp8_flop_per_s = number("FLOP/s", "dense peak in 8-bit floating point")
@@ -49,12 +51,7 @@ class Accelerators(Sourced):
     torus_axes = measured("torus_axes", "empty where switches join the chips, or where it is unknown")
     torus_side = measured("torus_side")
     confidence = text("how well the sources agree", required=True, one_of=("high", "medium", "low"))
-    confirmed_by = dy.String(
-        nullable=True,
-        min_length=1,
-        description="further sources that were compared, keys separated by '; '",
-        metadata={"references": "sources.source", "separator": "; "},
-    )
+    confirmed_by = sources("further sources that were compared")
 
 
 class AcceleratorStatements(Stated):
@@ -131,11 +128,11 @@ class ClusterFields(dy.Schema):
         one_of=("existing", "under construction", "planned", "decommissioned"),
     )
     certainty = text("how sure the source is that it is as described", one_of=("confirmed", "likely", "unlikely"))
-    first_operational = dy.String(nullable=True, regex=DAY, description="day on which it first ran at this size")
+    first_operational = day("day on which it first ran at this size")
     planned_for = text("when it is to run, in the source's words")
     h100_equivalents = number("1", "chips as so many H100, by their 8-bit or 16-bit rate, as the source computes it")
     superseded_by = text("the cluster that took its place, in the source's words")
-    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    address = address()
 
 
 class ClusterStatements(ClusterFields, Stated):
@@ -161,10 +158,10 @@ class ClusterChips(Sourced):
     """
 
     cluster_chip = key("statement and kind of chip", unique=True, entity=True)
-    of_statement = dy.String(
-        nullable=False,
-        description="statement about the cluster that counts all its kinds together",
-        metadata={"references": "cluster_statements.statement"},
+    of_statement = key(
+        "statement about the cluster that counts all its kinds together",
+        pattern=STATEMENT,
+        references="cluster_statements.statement",
     )
     cluster = reference("clusters.cluster", "the cluster", required=True)
     accelerator = reference("accelerators.accelerator", "chip, where it is one of the accelerators table")
@@ -173,7 +170,7 @@ class ClusterChips(Sourced):
     status = text("phase, as in `clusters`", required=True, one_of=("existing", "under construction", "planned"))
 
 
-class Clusters(ClusterFields, Thing):
+class Clusters(ClusterFields, Entity):
     """Clusters.
 
     A row is one cluster or pod with the best value of each field, and one power. `statements` holds the source, the
@@ -210,7 +207,7 @@ class ChipCounts(Sourced):
     owner = text("who holds them")
     accelerator = reference("accelerators.accelerator", "chip, where it is one of the accelerators table")
     accelerator_stated = text("kind of chip as the source writes it")
-    day = dy.String(nullable=False, regex=DAY, description="last day of the count", metadata={})
+    day = day("last day of the count", required=True)
     accelerators_p05 = number("1", "chips, 5th percentile of the estimate")
     accelerators_median = number("1", "chips, median")
     accelerators_p95 = number("1", "chips, 95th percentile")
@@ -241,7 +238,7 @@ class SiteFields(dy.Schema):
     h100_equivalents = number("1", "chips as so many H100, by their 8-bit rate")
     capital_2025_usd = number("USD", "cost of buildings and chips so far, in US dollars of 2025")
     water_m3_per_day = number("m3/day", "water it may draw")
-    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    address = address()
 
 
 class SiteStatements(SiteFields, Stated):
@@ -255,7 +252,7 @@ class SiteStatements(SiteFields, Stated):
     site = key("name of the site in all tables", entity=True)
 
 
-class Sites(SiteFields, Thing):
+class Sites(SiteFields, Entity):
     """Sites.
 
     A row is one site of data centres with the newest value of each field that is not merely planned.

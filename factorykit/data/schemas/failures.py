@@ -58,7 +58,7 @@ class Reliability(Sourced):
     accelerators = measured("accelerators")
     window_days = number("d", "time over which was counted")
     metric = text("stated metric", required=True)
-    value = dy.Float64(nullable=False, description="its value, in the unit of the row", metadata={"unit": ""})
+    value = number("", "its value, in the unit of the row", required=True, positive=False)
     unit = text("unit of the value", required=True)
     value_stated = text("qualifier in the source: about, at least", one_of=("about", "at least"))
     kind = text("how the number came about", required=True, one_of=("measured", "projected"))
@@ -88,29 +88,29 @@ class RootCauses(Sourced):
 
 
 class LifetimeFits(Sourced):
-    """Laws fitted to records of single failures.
+    """Distributions fitted to records of single failures.
 
-    A row is one law fitted here, by maximum likelihood, to one published record that is not shipped:
+    A row is one distribution fitted here, by maximum likelihood, to one published record that is not shipped:
     ``benchmarks/fit_lifetimes.py`` makes the rows again from the publisher's file. Limits are of 95 %.
     """
 
-    lifetime_fit = key("record, kind of time and law", unique=True, entity=True)
+    lifetime_fit = key("record, kind of time and distribution", unique=True, entity=True)
     record = text("whose failures they are", required=True)
     time = text("measured time", required=True, one_of=("between failures", "of repair", "of life"))
-    law = text("law that was fitted", required=True, one_of=("exponential", "weibull", "lognormal"))
+    distribution = text("fitted distribution", required=True, one_of=("exponential", "weibull", "lognormal"))
     events = number("1", "times that ended with the event")
     censored = number("1", "times that were still running when the record ended")
-    left_out = number("1", "times of length zero, which no law of these can have")
-    mean_s = number("s", "mean of the law")
-    scale_s = number("s", "mean of the exponential, scale of Weibull, median of the lognormal law")
+    left_out = number("1", "times of length zero, which none of these distributions has")
+    mean_s = number("s", "mean of the distribution")
+    scale_s = number("s", "mean of the exponential, scale of Weibull, median of the lognormal")
     scale_low_s = number("s", "lower limit of the scale")
     scale_high_s = number("s", "upper limit of the scale")
-    parameter = number("1", "shape of Weibull, sigma of the lognormal law; empty for the exponential")
+    parameter = number("1", "shape of Weibull, sigma of the lognormal; empty for the exponential")
     parameter_low = number("1", "lower limit of the parameter")
     parameter_high = number("1", "upper limit of the parameter")
-    log_likelihood = dy.Float64(nullable=True, description="of times in seconds", metadata={"unit": "1"})
-    aic_difference = number("1", "Akaike's criterion less that of the best law")
-    largest_misfit = number("1", "how far the survival of the law is at most from that of Kaplan and Meier")
+    log_likelihood = number("1", "of times in seconds", positive=False)
+    aic_difference = number("1", "Akaike's criterion less that of the best distribution")
+    largest_misfit = number("1", "how far the survival of the distribution is at most from that of Kaplan and Meier")
 
 
 class LifetimeCurves(Sourced):

@@ -27,20 +27,37 @@ def key(description: str, *, unique: bool = False, pattern: str = KEY, **metadat
     return dy.String(primary_key=unique, nullable=False, regex=pattern, description=description, metadata=metadata)
 
 
-def reference(column: str, description: str, *, required: bool = False, **metadata: Any) -> dy.String:
+def reference(
+    column: str, description: str, *, required: bool = False, pattern: str | None = KEY, **metadata: Any
+) -> dy.String:
     """Return a column whose words are keys of another table, given as ``table.column``."""
-    return dy.String(
-        nullable=not required,
-        min_length=1,
-        regex=KEY,
-        description=description,
-        metadata={"references": column, **metadata},
-    )
+    metadata = {"references": column, **metadata}
+    return dy.String(nullable=not required, min_length=1, regex=pattern, description=description, metadata=metadata)
 
 
-def number(unit: str, description: str, *, positive: bool = True) -> dy.Float64:
+def sources(description: str) -> dy.String:
+    """Return a column of several keys of sources, separated by semicolons."""
+    description = f"{description}, keys separated by '; '"
+    return reference("sources.source", description, pattern=None, separator="; ")
+
+
+def day(description: str, *, required: bool = False, **metadata: Any) -> dy.String:
+    """Return a column of days, or of months, years and spans of them, as exact as the source."""
+    return dy.String(nullable=not required, regex=DAY, description=description, metadata=metadata or None)
+
+
+def address() -> dy.String:
+    """Return the column of the page on which a source found a statement."""
+    return dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+def number(
+    unit: str, description: str, *, positive: bool = True, required: bool = False, **metadata: Any
+) -> dy.Float64:
     """Return a column of numbers that no quantity of the vocabulary stands for."""
-    return dy.Float64(nullable=True, min=0.0 if positive else None, description=description, metadata={"unit": unit})
+    metadata = {"unit": unit, **metadata}
+    least = 0.0 if positive else None
+    return dy.Float64(nullable=not required, min=least, description=description, metadata=metadata)
 
 
 def share(description: str) -> dy.Float64:
@@ -78,22 +95,18 @@ class Sourced(Table):
 
     source = reference("sources.source", "source of the statement", required=True)
     locator = text("where in the source: line, section, table or page", required=True)
-    as_of = dy.String(
-        nullable=True,
-        regex=DAY,
-        description="time to which it applies, as exact as the source: a year, month, day, or from/to",
-    )
+    as_of = day("time to which it applies, as exact as the source: a year, month, day, or from/to")
     note = text("other information in the source, and known errors")
 
 
 class Stated(Sourced):
-    """Base of the tables in which several sources speak about one thing: a row is one statement."""
+    """Base of the tables in which several sources describe one entity: a row is one statement."""
 
     statement = key("name of the row: subject @ source", unique=True, pattern=STATEMENT)
-    preferred = text("why this statement is picked among those about the same thing; empty for the others")
+    preferred = text("why this statement is picked among those about the same entity; empty for the others")
 
 
-class Thing(Derived, Sourced):
+class Entity(Derived, Sourced):
     """Base of the tables with one row per entity: its best values, field by field, picked from the statements about it.
 
     The table `statements` holds the source of each field and the other statements. Source, locator and note are those

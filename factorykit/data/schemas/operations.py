@@ -63,9 +63,9 @@ class PracticeFigures(Sourced):
     setting = text("whether it is done", required=True, one_of=("with", "without"))
     quantity = key("quantity of the vocabulary", vocabulary=True)
     accelerators = measured("accelerators")
-    stated = dy.Float64(nullable=True, description="the number, in the unit of the vocabulary", metadata={"unit": ""})
-    stated_low = dy.Float64(nullable=True, description="lower end of a range, or 'at least'", metadata={"unit": ""})
-    stated_high = dy.Float64(nullable=True, description="upper end of a range, or 'at most'", metadata={"unit": ""})
+    stated = number("", "the number, in the unit of the vocabulary", positive=False)
+    stated_low = number("", "lower end of a range, or 'at least'", positive=False)
+    stated_high = number("", "upper end of a range, or 'at most'", positive=False)
     kind = text("how the figure came about", required=True, one_of=("measured", "modelled", "specified"))
     recipe = text("how the figure is computed here, as a range where its inputs are ranges")
 
@@ -78,7 +78,7 @@ class PracticeFigures(Sourced):
 class Schedulers(Stated):
     """Schedulers.
 
-    A row is the statement of one source about one scheduler, one thing a scheduler must do, or a level of utilisation.
+    A row is the statement of one source about one scheduler, one duty of a scheduler, or a level of utilisation.
     """
 
     scheduler = key("name of the scheduler, requirement or level in this table", entity=True)
@@ -105,8 +105,8 @@ class SoftwareStack(Stated):
 class Functions(Stated):
     """Capabilities that the documents define or imply.
 
-    A row is one thing the documents compute, tabulate or decide, with its inputs, its outputs and the numbers that come
-    out. The expected values are in the table `expected_values`.
+    A row is one result of the documents, with its inputs, its outputs and the numbers that come out. The expected
+    values are in the table `expected_values`.
     """
 
     function = key("name of the capability: document and number", entity=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataframely as dy
-
-from factorykit.data.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, share, text
+from factorykit.data.schemas.fields import STATEMENT, Sourced, key, measured, number, reference, share, text
 
 GENERATIONS = (
     *("volta", "turing", "ampere", "ada", "hopper", "blackwell", "rubin"),
@@ -30,13 +28,7 @@ class Generations(Sourced):
     A row is a chip with its generation, whose software it shares, and the rate of its special function units.
     """
 
-    accelerator = dy.String(
-        primary_key=True,
-        nullable=False,
-        regex=KEY,
-        description="chip",
-        metadata={"references": "accelerators.accelerator", "entity": True},
-    )
+    accelerator = key("chip", unique=True, references="accelerators.accelerator", entity=True)
     generation = text("generation of the chip", required=True, one_of=GENERATIONS)
     exponentials_per_s = measured("exponentials_per_s")
     matrix_tile = measured("matrix_tile")
@@ -48,13 +40,7 @@ class Links(Sourced):
     A row is the network link that a chip usually has in published systems; a run that states its own overrides it.
     """
 
-    accelerator = dy.String(
-        primary_key=True,
-        nullable=False,
-        regex=KEY,
-        description="chip",
-        metadata={"references": "accelerators.accelerator", "entity": True},
-    )
+    accelerator = key("chip", unique=True, references="accelerators.accelerator", entity=True)
     scale_out_bytes_per_s = measured("scale_out_bytes_per_s")
     scale_up_fallback_bytes_per_s = number(
         "byte/s", "fast fabric per chip and direction where the accelerators table is empty"
@@ -156,7 +142,7 @@ class PerformanceConstants(Sourced):
     constant = key("quantity and, after @, the family left out", unique=True, pattern=STATEMENT, entity=True)
     quantity = key("quantity of the vocabulary", vocabulary=True)
     left_out = text("family of measured runs that the value never saw; all_in if none", required=True)
-    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+    value = number("", "its value, in the unit of the vocabulary", required=True, positive=False)
     relative_error = number("1", "standard error of a fitted value over the value; empty if it was not fitted")
     prior = number("1", "value that the fit starts from and leans on, in the unit of the vocabulary")
     prior_spread = number("1", "how far the fit may leave it: standard deviation of the logarithm")

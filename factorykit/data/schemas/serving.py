@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataframely as dy
-
-from factorykit.data.schemas.fields import DAY, Sourced, key, measured, number, reference, text
+from factorykit.data.schemas.fields import Sourced, day, key, measured, number, reference, text
 
 
 class ServingPoints(Sourced):
@@ -75,8 +73,8 @@ class ServingRecipes(Sourced):
     decode_attention_dp_size = number("1", "attention data parallel of decode workers")
     draft_tokens = number("1", "tokens that the prediction layers of the model draft in each decode step")
     engine_version = text("version of the engine, of rows without separate prefill")
-    first_used = dy.String(nullable=False, regex=DAY, description="first day in the configuration")
-    last_used = dy.String(nullable=False, regex=DAY, description="last day in the configuration that was read")
+    first_used = day("first day in the configuration", required=True)
+    last_used = day("last day in the configuration that was read", required=True)
 
 
 class ServingDevices(Sourced):

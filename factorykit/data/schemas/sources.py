@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataframely as dy
 
-from factorykit.data.entities import STANDING
+from factorykit.data.entities import SOURCE_KINDS
 from factorykit.data.schemas.fields import (
-    ADDRESS,
-    DAY,
-    KEY,
     STATEMENT,
     Derived,
+    Entity,
     Sourced,
     Stated,
     Table,
-    Thing,
+    address,
+    day,
     key,
+    number,
     text,
 )
 
@@ -29,9 +29,9 @@ class Sources(Table):
     source = key("name by which rows refer to it", unique=True, entity=True)
     title = text("title, and the part that was used", required=True)
     author = text("who wrote or published it")
-    kind = text("description", required=True, one_of=tuple(STANDING))
-    published = dy.String(nullable=True, regex=DAY, description="when it appeared, as exact as known")
-    accessed = dy.String(nullable=True, regex=DAY, description="when the facts were read, or checked last")
+    kind = text("description", required=True, one_of=tuple(SOURCE_KINDS))
+    published = day("when it appeared, as exact as known")
+    accessed = day("when the facts were read, or checked last")
     url = dy.String(nullable=True, regex=r"^https?://\S+$", description="where it is found")
     file = text("file name of a document that is no public page")
     licence = text("terms under which its facts are used here", required=True)
@@ -56,7 +56,7 @@ class OrganisationStatements(OrganisationFields, Stated):
     organisation = key("name of the organisation in all tables", entity=True)
 
 
-class Organisations(OrganisationFields, Thing):
+class Organisations(OrganisationFields, Entity):
     """Organisations.
 
     A row is one organisation. The key names it in all tables.
@@ -73,10 +73,10 @@ class Freshness(Derived, Table):
     """
 
     source = key("name of the source", unique=True, entity=True)
-    published = dy.String(nullable=True, regex=DAY, description="when it appeared")
-    accessed = dy.String(nullable=True, regex=DAY, description="when its facts were read, or checked last")
-    newest = dy.String(nullable=True, regex=DAY, description="newest time of which a row from it speaks")
-    rows = dy.Float64(nullable=False, min=0, description="rows of all tables that name it", metadata={"unit": "1"})
+    published = day("when it appeared")
+    accessed = day("when its facts were read, or checked last")
+    newest = day("newest time of which a row from it speaks")
+    rows = number("1", "rows of all tables that name it", required=True)
     tables = text("tables with such rows, separated by '; '")
 
 
@@ -88,7 +88,7 @@ class DataChanges(Sourced):
     """
 
     data_change = key("day and number of the change", unique=True, entity=True)
-    day = dy.String(nullable=False, regex=DAY, description="day on which it was made", metadata={})
+    day = day("day on which it was made", required=True)
     table = text("table that changed", required=True)
     row = text("key of the row", required=True)
     what = text("kind of change", required=True, one_of=("added", "changed", "removed"))
@@ -100,34 +100,30 @@ class DataChanges(Sourced):
 class Statements(Derived, Sourced):
     """Statements.
 
-    A row is one value of one field that one source states about one thing, picked or not. The tables `clusters`,
+    A row is one value of one field that one source states about one entity, picked or not. The tables `clusters`,
     `sites`, `models`, `runs` and `organisations` hold the values whose `preferred` is filled with the reason.
     """
 
-    kind = dy.String(primary_key=True, regex=KEY, description="table of the thing", metadata={})
-    thing = text("key of the thing in that table", required=True)
-    field = dy.String(primary_key=True, regex=KEY, description="column of that table", metadata={})
+    kind = key("table of the entity", unique=True)
+    entity = text("key of the entity in that table", required=True)
+    field = key("column of that table", unique=True)
     value = dy.Float64(nullable=True, description="the value where it is a number, in the column's unit", metadata={})
     words = text("the value where it is none")
     statement = key(
         "the row of the table of statements that it is taken from", unique=True, pattern=STATEMENT, entity=True
     )
-    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    address = address()
     preferred = text("why this value is picked for the field; empty for those that are not")
 
 
 class Aliases(Sourced):
     """Aliases.
 
-    A row is one name under which one thing goes, and its key in all tables. Joined on `alias`, a name as it is written
+    A row is one name of one entity, and its key in all tables. Joined on `alias`, a name as it is written
     becomes a key; `identify` does the same for a single name and is not particular about case, dashes and makers.
     """
 
-    kind = dy.String(
-        primary_key=True,
-        regex="^(accelerator|organisation|cluster|model|architecture)$",
-        description="kind of entity",
-    )
+    kind = key("kind of entity", unique=True, pattern="^(accelerator|organisation|cluster|model|architecture)$")
     alias = dy.String(
         primary_key=True,
         nullable=False,

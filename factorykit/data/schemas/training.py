@@ -8,19 +8,7 @@ import dataframely as dy
 import polars as pl
 
 from factorykit.core.vocabulary import vocabulary
-from factorykit.data.schemas.fields import (
-    ADDRESS,
-    DAY,
-    KEY,
-    Sourced,
-    Stated,
-    Thing,
-    key,
-    measured,
-    number,
-    reference,
-    text,
-)
+from factorykit.data.schemas.fields import Entity, Sourced, Stated, address, day, key, measured, number, reference, text
 
 Closed = Literal["both", "left", "right", "none"]
 CLOSED: Final[dict[str, Closed]] = {"[]": "both", "[)": "left", "(]": "right", "()": "none"}
@@ -52,7 +40,7 @@ class RunFields(dy.Schema):
     benchmark = text("results that the source names with the run")
     qualifier = text("qualifier in the source: estimated, about, up to")
     model_key = reference("models.model", "the model of the models table that it trains")
-    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    address = address()
 
 
 class RunStatements(RunFields, Stated):
@@ -66,7 +54,7 @@ class RunStatements(RunFields, Stated):
     example = text("why the row is an example and no run that took place, and in no row of `runs`")
 
 
-class Runs(RunFields, Thing):
+class Runs(RunFields, Entity):
     """Training runs.
 
     A row is one training run with the best value of each field. `statements` holds the source of each. Sizes and
@@ -86,11 +74,11 @@ class ModelFields(dy.Schema):
     name = text("name as the source writes it", required=True)
     made_by = text("who made it, as the source writes it")
     organisation = reference("organisations.organisation", "the first of its makers in the organisations table")
-    released = dy.String(nullable=True, regex=DAY, description="when it appeared")
+    released = day("when it appeared")
     parameters = measured("parameters")
     active_parameters = measured("active_parameters")
     architecture = reference("architectures.architecture", "its shape in the architectures table")
-    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    address = address()
 
 
 class ModelStatements(ModelFields, Stated):
@@ -102,7 +90,7 @@ class ModelStatements(ModelFields, Stated):
     model = key("name of the model in all tables", entity=True)
 
 
-class Models(ModelFields, Thing):
+class Models(ModelFields, Entity):
     """Models.
 
     A row is one model with the best value of each field, and the known facts of the run that trained it.
@@ -306,10 +294,8 @@ class Presets(Sourced):
     preset = key("name of the preset", unique=True, entity=True)
     label = text("name for reading", required=True)
     kind = text("described object", required=True, one_of=("run", "cluster", "example"))
-    quantity = dy.String(
-        primary_key=True, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
-    )
-    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+    quantity = key("quantity of the vocabulary", unique=True, vocabulary=True)
+    value = number("", "its value, in the unit of the vocabulary", required=True, positive=False)
 
     @dy.rule()
     def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
@@ -325,17 +311,8 @@ class Defaults(Sourced):
     the world.
     """
 
-    quantity = dy.String(
-        primary_key=True,
-        regex=KEY,
-        description="quantity of the vocabulary",
-        metadata={"vocabulary": True, "entity": True},
-    )
-    value = dy.Float64(
-        nullable=False,
-        description="default of the vocabulary, in its unit",
-        metadata={"unit": "", "default_of": "quantity"},
-    )
+    quantity = key("quantity of the vocabulary", unique=True, vocabulary=True, entity=True)
+    value = number("", "default of the vocabulary, in its unit", required=True, positive=False, default_of="quantity")
     basis = text("where it comes from", required=True, one_of=("stated", "computed", "neutral", "chosen"))
     grows_with = text("quantity that it is in proportion to, where that one is given; the value is that at its default")
     part_of = text("quantities that state the whole: beside one of them, or another part, it is no default")
@@ -347,14 +324,9 @@ class Ranges(Sourced):
     A row is the range in which a quantity lies nine times out of ten where it is not given; plans draw from it.
     """
 
-    quantity = dy.String(
-        primary_key=True,
-        regex=KEY,
-        description="quantity of the vocabulary",
-        metadata={"vocabulary": True, "entity": True},
-    )
-    low = dy.Float64(nullable=False, description="5 % lie below", metadata={"unit": ""})
-    high = dy.Float64(nullable=False, description="5 % lie above", metadata={"unit": ""})
+    quantity = key("quantity of the vocabulary", unique=True, vocabulary=True, entity=True)
+    low = number("", "5 % lie below", required=True, positive=False)
+    high = number("", "5 % lie above", required=True, positive=False)
 
     @dy.rule()
     def low_is_below_high(cls) -> pl.Expr:  # noqa: N805
@@ -434,14 +406,8 @@ class ConfigDefaults(Sourced):
     model; a few rows state facts for which there is no column.
     """
 
-    model_type = dy.String(
-        primary_key=True,
-        nullable=False,
-        regex=KEY,
-        description="type of model, as the field model_type names it",
-        metadata={"entity": True},
-    )
-    field = dy.String(primary_key=True, nullable=False, regex=KEY, description="field of the file")
+    model_type = key("type of model, as the field model_type names it", unique=True, entity=True)
+    field = key("field of the file", unique=True)
     value = text("its value, as JSON writes it", required=True)
 
 

@@ -14,10 +14,11 @@ from itertools import count, product
 from string import ascii_letters, digits
 from typing import Any, Final
 
+from factorykit.engine.emit.vega import vega_literal
 from factorykit.engine.rules import RULES
 from factorykit.engine.step import Step, leaves
 from factorykit.formulas import arguments
-from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, Word, as_javascript, steps, term
+from factorykit.formulas.expressions import Call, Lookup, Number, Symbol, Term, Word, infix, steps, term
 
 SPACED: Final = re.compile(r" ([*/%<>=?:&|]+|[-+]) (?![-+])")
 """Operators, whose spaces are left away: the script is read with the first page."""
@@ -26,6 +27,46 @@ NAME: Final = re.compile(r""""[^"]*"|'[^']*'|(?<![\w.$])([A-Za-z_]\w*)""")
 KEYWORDS: Final = {"as", "do", "if", "in", "is", "of", "for", "let", "new", "try", "var"}
 OWN: Final = "given_"
 """Begins the names of given values that loops read: looking them up there again would take most of the time."""
+JAVASCRIPT_CALLS: dict[str, str] = {
+    "sqrt": "Math.sqrt({0})",
+    "exp": "Math.exp({0})",
+    "log": "Math.log({0})",
+    "ceil": "Math.ceil({0})",
+    "floor": "Math.floor({0})",
+    "minimum": "Math.min({0}, {1})",
+    "maximum": "Math.max({0}, {1})",
+    "where": "({0} ? {1} : {2})",
+    "log1p": "Math.log1p({0})",
+    "expm1": "Math.expm1({0})",
+}
+
+
+def as_javascript(root: Term, names: Mapping[str, str] | None = None, tables: str = "TABLES") -> str:
+    """Return the expression in JavaScript.
+
+    ``names`` maps quantities to JavaScript names; the default is the quantity's name. A table cell is read from the
+    object ``tables`` by its column and its key words, joined by a space.
+
+    >>> as_javascript(Symbol("tokens") ** 2.0 % 3.0), as_javascript(Lookup("links", (Symbol("accelerator"),), {}))
+    ('Math.pow(tokens, 2) % 3', 'TABLES["links"][accelerator]')
+    """
+
+    def leaf(node: Term) -> str:
+        if isinstance(node, Number):
+            return vega_literal(node.value).removesuffix(".0")
+        if isinstance(node, Word):
+            return json.dumps(node.text)
+        if isinstance(node, Lookup):
+            key = " + ' ' + ".join(as_javascript(word, names, tables) for word in node.words)
+            return f"{tables}[{json.dumps(node.column)}][{key}]"
+        name = str(node.name)  # type: ignore[attr-defined]
+        return (names or {}).get(name, name)
+
+    def applied(node: Call) -> str:
+        parts = [as_javascript(argument, names, tables) for argument in node.arguments]
+        return JAVASCRIPT_CALLS[node.function].format(*parts)
+
+    return infix(root, leaf, applied, "Math.pow").replace(" == ", " === ")
 
 
 def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:

@@ -2,14 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
 
 from factorykit.engine.step import Step
-from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, as_vega, steps
+from factorykit.formulas import arguments
+from factorykit.formulas.expressions import Call, Lookup, Number, Symbol, Term, Word, infix, steps
 
 REPEATING: Final = frozenset({"log1p", "expm1"})
 """Functions whose Vega form repeats its argument."""
+VEGA_CALLS: dict[str, str] = {
+    "sqrt": "sqrt({0})",
+    "exp": "exp({0})",
+    "log": "log({0})",
+    "ceil": "ceil({0})",
+    "floor": "floor({0})",
+    "minimum": "min({0}, {1})",
+    "maximum": "max({0}, {1})",
+    "where": "({0} ? {1} : {2})",
+    # Vega has neither function; rounding in 1 + x and exp(x) cancels in the quotients (Goldberg 1991, theorem 4;
+    # Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 1.14.1).
+    "log1p": "(1 + ({0}) == 1 ? ({0}) : log(1 + ({0})) * ({0}) / ((1 + ({0})) - 1))",
+    "expm1": "(exp({0}) == 1 ? ({0}) : abs({0}) > 1 ? exp({0}) - 1 : (exp({0}) - 1) * ({0}) / log(exp({0})))",
+}
+LITERAL_COMPARISON: Final = re.compile(r'(\d[\d.]*|"\w*") (==|>=|<=|>|<) (\d[\d.]*|"\w*")')
+"""A comparison of two literals, evaluated before the expression is printed."""
+COMPARISONS: Final = {"==": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
+def vega_literal(value: float | str) -> str:
+    r"""Return a number or string as a Vega literal.
+
+    >>> vega_literal("the owner's"), vega_literal(-0.5), vega_literal(float("inf"))
+    ('"the owner\'s"', '(-0.5)', '(1 / 0)')
+    """
+    if isinstance(value, float) and math.isinf(value):
+        return "(1 / 0)" if value > 0 else "(-1 / 0)"
+    text = json.dumps(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None = None) -> str:
+    """Return the expression in the Vega expression language.
+
+    ``fields`` maps quantities to Vega names; the default is the column of the same name, ``datum["tokens"]``.
+    A signal or parameter maps to its name: ``{"mfu": "mfu"}``.
+    """
+
+    def leaf(node: Term) -> str:
+        if isinstance(node, Number):
+            return vega_literal(node.value)
+        if isinstance(node, Word):
+            return vega_literal(node.text)
+        if isinstance(node, Lookup):
+            key = " + ' ' + ".join(as_vega(word, fields) for word in node.words)
+            return f"({json.dumps(dict(node.values))}[{key}])"
+        name = node.name  # type: ignore[attr-defined]
+        if callable(fields):
+            return fields(name)
+        return (fields or {}).get(name, f'datum["{name}"]')
+
+    def applied(node: Call) -> str:
+        if node.function == "where" and (constant := LITERAL_COMPARISON.fullmatch(as_vega(node.arguments[0], fields))):
+            left, comparison, right = constant.groups()
+            holds = COMPARISONS[comparison](json.loads(left), json.loads(right))
+            return f"({as_vega(node.arguments[1 if holds else 2], fields)})"
+        return VEGA_CALLS[node.function].format(*[as_vega(argument, fields) for argument in node.arguments])
+
+    return infix(root, leaf, applied, "pow")
+
+
+def condition(holds: Callable[..., Any], fields: Mapping[str, str]) -> str:
+    """Return a condition over quantities in the Vega expression language; ``fields`` as in :func:`as_vega`."""
+    return as_vega(holds(*map(Symbol, arguments(holds))), fields)
 
 
 def datum(name: str) -> str:

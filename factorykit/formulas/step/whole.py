@@ -93,22 +93,31 @@ def pipeline_wait_s(
     virtual_stages: Numeric,
     stage_s: Numeric,
     recompute_share: Numeric,
+    layers: Numeric,
+    logits_layers: Numeric,
+    stage_layers: Numeric,
 ) -> Numeric:
     r"""Idle time of a pipeline rank in one step.
 
-    .. math:: T_{idle}\!\left(F = \tfrac{T_s}{3 + \rho},\; B_s = T_s - F,\; W = F,\; F{B} = T_s\right)
+    .. math::
+        T_{idle}\!\left(p = \min\left(p, \tfrac{L + L_v}{L_s}\right),\; F = \tfrac{T_s}{3 + \rho},\; B_s = T_s - F,\;
+        W = F,\; F{B} = T_s\right)
 
     Notes
     -----
-    A backward is two forwards, three with recomputation, half of the plain two for gradients of weights.
+    A backward is two forwards, three with recomputation, half of the plain two for gradients of weights. A micro-batch
+    passes lighter stages sooner: its way is as long as that through full stages that hold all layers.
 
     Examples
     --------
-    >>> round(pipeline_wait_s("1f1b", 8.0, 1.0, 0.3, 0.0), 6)
+    >>> round(pipeline_wait_s("1f1b", 8.0, 1.0, 0.3, 0.0, 32.0, 0.0, 4.0), 6)
     2.1
+    >>> round(pipeline_wait_s("1f1b", 32.0, 1.0, 0.3, 0.0, 32.0, 4.0, 2.0), 6)
+    5.1
     """
     forward = stage_s / (3.0 + recompute_share)
-    return pipeline_idle_s(schedule, pipeline_parallel, virtual_stages, forward, stage_s - forward, forward, stage_s)
+    stages = minimum(pipeline_parallel, (layers + logits_layers) / stage_layers)
+    return pipeline_idle_s(schedule, stages, virtual_stages, forward, stage_s - forward, forward, stage_s)
 
 
 def optimizer_s(
@@ -125,33 +134,49 @@ def optimizer_s(
     sustained_memory_bytes_per_s: Numeric,
     host_link_bytes_per_s: Numeric,
     host_updates_per_s: Numeric,
+    newton_schulz_steps: Numeric,
+    hidden_size: Numeric,
+    ffn_size: Numeric,
+    expert_ffn_size: Numeric,
+    gemm_16bit_flop_per_s: Numeric,
 ) -> Numeric:
     r"""Time of the update: state, gradients and weights read and written once, here or on the host.
 
     .. math::
         \tau \left(\frac{N_s + N_r}{n_z} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
-        \left[(1 - \omega_o) \frac{2 b_o + 6}{B_s} + \omega_o \left(\frac{b_g + 2}{B_h} + \frac{1}{U_h}\right)\right]
+        \left[(1 - \omega_o) \frac{2 b_o + 6}{B_s} + \omega_o \left(\frac{b_g + 2}{B_h} + \frac{1}{U_h}\right)
+        + k \frac{4 n + 2 n^2 / m}{F_{16}}\right]
 
     Notes
     -----
-    A host updates with its processors: gradients come over its link and new weights of 16 bits return.
+    A host updates with its processors: gradients come over its link and new weights of 16 bits return. Muon
+    orthogonalises the update of each :math:`n \times m` matrix, :math:`n \le m`, in :math:`k` Newton-Schulz steps of
+    :math:`4 n^2 m + 2 n^3` FLOP, on the rank that owns it; the sizes are those of a feed-forward block, or an expert.
 
     References
     ----------
     .. [ren2021] section 4 and table 4
+    .. [jordan2024] FLOP overhead of Newton-Schulz steps
 
     Examples
     --------
     >>> share = (0.0, 0.0, 0.0, 1.0, 8.0, 12.0, 4.0, 1.0)
-    >>> round(optimizer_s(1e9, *share, 0.0, 2.7e12, 2.5e10, 4e8), 4)
-    0.0111
+    >>> adam, muon = (optimizer_s(1e9, *share, 0.0, 2.7e12, 2.5e10, 4e8, k, 4096.0, 14336.0, 0.0, 6e14) for k in (0, 5))
+    >>> round(adam, 4), round(muon - adam, 4)
+    (0.0111, 0.156)
     """
-    dense = stage_sharded_parameters + stage_replicated_parameters
+    dense = (stage_sharded_parameters + stage_replicated_parameters) / optimizer_shards
     expert_ranks = where(zero_stage >= 1.0, maximum(expert_data_parallel, 1.0), 1.0)
-    parameters = trained_share * (dense / optimizer_shards + stage_expert_parameters / expert_ranks)
+    routed = stage_expert_parameters / expert_ranks
+    parameters = trained_share * (dense + routed)
+    narrow, routed_narrow = minimum(hidden_size, ffn_size), minimum(hidden_size, expert_ffn_size)
+    dense_flop = narrow * (4.0 + 2.0 * narrow / maximum(hidden_size, ffn_size))
+    routed_flop = routed_narrow * (4.0 + 2.0 * routed_narrow / maximum(hidden_size, expert_ffn_size))
+    orthogonal_flop = newton_schulz_steps * trained_share * (dense * dense_flop + routed * routed_flop)
     here = (2.0 * optimizer_bytes_per_parameter + 6.0) / sustained_memory_bytes_per_s
     there = (gradient_bytes_per_parameter + 2.0) / host_link_bytes_per_s + 1.0 / host_updates_per_s
-    return parameters * ((1.0 - offloaded_optimizer_share) * here + offloaded_optimizer_share * there)
+    moved_s = parameters * ((1.0 - offloaded_optimizer_share) * here + offloaded_optimizer_share * there)
+    return moved_s + orthogonal_flop / gemm_16bit_flop_per_s
 
 
 def inner_step_s(

@@ -65,11 +65,8 @@ def build_or_rent(
     conditions
         Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
         ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
-    using
-        Model of a quantity that has alternatives, as in :func:`factorykit.evaluate`.
-    assume
-        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`, so that the
-        costs are known. Rules apply to given inputs only, never to a default.
+    using, assume
+        As in :func:`factorykit.evaluate`. Defaults serve the costs; rules apply to given inputs only.
 
     Returns
     -------
@@ -97,15 +94,13 @@ def build_or_rent(
     rows: list[tuple[str, str, str, float | None, bool | None]] = []
     gaps: dict[str, list[float]] = {}
     for row in table.iter_rows(named=True):
-        branch, name = BRANCHES[row["branch"]], row["quantity"]
-        if name is None:
-            rows.append((row["rule"], branch, row["condition"], None, row["rule"] in conditions))
-            continue
-        value = _value(name, question)
-        holds = None if value is None else COMPARE[row["comparator"]](value, row["threshold"])
-        rows.append((row["rule"], branch, row["condition"], value, holds))
-        if value is not None:
+        name = row["quantity"]
+        value = _value(name, question) if name else None
+        holds = None if name else row["rule"] in conditions
+        if name and value is not None:
+            holds = COMPARE[row["comparator"]](value, row["threshold"])
             gaps.setdefault(name, []).append(row["threshold"])
+        rows.append((row["rule"], BRANCHES[row["branch"]], row["condition"], value, holds))
     schema = {"rule": pl.String, "branch": pl.String, "condition": pl.String, "value": pl.Float64, "holds": pl.Boolean}
     rules = pl.DataFrame(rows, schema, orient="row")
     saving, share = (_value(name, replace(question, assume=assume)) for name in ("build_saving_usd", "budget_share"))
@@ -129,10 +124,8 @@ def _decided(rules: pl.DataFrame, gaps: Mapping[str, list[float]], question: Que
     if len(branches) == 1:
         return branches[0], f"rules for {branches[0]} hold and none against: {reasons[branches[0]]}"
     if branches:
-        return (
-            "undetermined",
-            f"rules contradict each other: build ({reasons['build']}) against rent ({reasons['rent']})",
-        )
+        sides = " against ".join(f"{branch} ({reasons[branch]})" for branch in sorted(branches))
+        return "undetermined", f"rules contradict each other: {sides}"
     if not gaps:
         return "undetermined", "no rule can be applied; give parameters, accelerators or budget_usd"
     named = []

@@ -48,10 +48,8 @@ def rent(
     whole
         A synchronous run needs all accelerators at one provider. If false, the work is many small jobs, and they go to
         the offers with the cheapest progress first, until all accelerators are found.
-    using
-        Model of a quantity that has alternatives, as in :func:`factorykit.evaluate`.
-    assume
-        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
+    using, assume
+        As in :func:`factorykit.evaluate`.
 
     Returns
     -------

@@ -481,6 +481,7 @@ class _Run:
     def result(self, rows: pl.DataFrame) -> Schedule:
         import polars as pl
 
+        usd_per_s = pl.Series(self.need) * self.cluster.rental_usd_per_accelerator_h / SECONDS_PER_HOUR
         jobs = rows.with_columns(
             pl.Series("start_s", self.first, pl.Float64),
             pl.Series("end_s", self.done, pl.Float64),
@@ -490,25 +491,28 @@ class _Run:
             pl.Series("lost_s", self.lost, pl.Float64),
             pl.Series("pods", self.pods, pl.Float64),
             pl.Series("spread", self.spread),
-            *self.costs(),
+            pl.Series("accelerator_hours", self.busy_s) * pl.Series(self.need) / SECONDS_PER_HOUR,
+            pl.Series("rental_cost_usd", self.busy_s) * usd_per_s,
+            (pl.Series("wasted_cost_usd", self.preemption_s) + pl.Series(self.failures_s())) * usd_per_s,
         )
         start, stop = self.arrival[0], max(self.arrival[-1], self.arrival[0] + 1.0)
         total = float(self.cluster.accelerators)
-        window = _clipped(self.segments, start, stop) / (total * (stop - start))
+        busy_areas = ((min(until, stop) - max(since, start)) * n for since, until, n in self.segments if since < stop)
+        window = math.fsum(busy_areas) / (total * (stop - start))
         busy = math.fsum((until - since) * need for since, until, need in self.segments)
         work = math.fsum(run * need for run, need in zip(self.work, self.need, strict=True))
-        wide = jobs.filter(pl.col("accelerators") > self.nodes.size)
+        wide = [spread for need, spread in zip(self.need, self.spread, strict=True) if need > self.nodes.size]
+        queue_s = pl.col("queue_s")
+        waits = {"mean": queue_s.mean(), "median": queue_s.median(), "p95": queue_s.quantile(0.95, "linear")}
         summary = {
             "utilization": window,
             "useful_share": work / busy if busy else math.nan,
-            "queue_s_mean": _number(jobs["queue_s"].mean()),
-            "queue_s_median": _number(jobs["queue_s"].median()),
-            "queue_s_p95": _number(jobs["queue_s"].quantile(0.95, "linear")),
+            **jobs.select(wait.alias(f"queue_s_{name}") for name, wait in waits.items()).row(0, named=True),
             "preemptions": float(sum(self.preemptions)),
             "failures": float(sum(self.failures)),
             "lost_accelerator_h": self.hours(self.lost),
-            "spread_share": _number(wide["spread"].mean()) if wide.height else 0.0,
-            "makespan_s": _number(jobs["end_s"].max()) - start,
+            "spread_share": sum(wide) / len(wide) if wide else 0.0,
+            "makespan_s": max(self.done) - start,
             "accelerator_hours": self.hours(self.busy_s),
             **self.bill(),
             "idle_cost_usd": self.cluster.rental_usd_per_accelerator_h
@@ -526,18 +530,6 @@ class _Run:
     def failures_s(self) -> list[float]:
         """Return the time that each job lost to failures: restarts, and repeated work and saves."""
         return [restart + lost * self.pace for restart, lost in zip(self.restarts_s, self.lost, strict=True)]
-
-    def costs(self) -> list[pl.Series]:
-        """Return the accelerator-hours of each job and their cost."""
-        import polars as pl
-
-        per_s = [need * self.cluster.rental_usd_per_accelerator_h / SECONDS_PER_HOUR for need in self.need]
-        wasted = [a + b for a, b in zip(self.preemption_s, self.failures_s(), strict=True)]
-        return [
-            pl.Series("accelerator_hours", self.busy_s) * pl.Series(self.need) / SECONDS_PER_HOUR,
-            pl.Series("rental_cost_usd", self.busy_s) * pl.Series(per_s),
-            pl.Series("wasted_cost_usd", wasted) * pl.Series(per_s),
-        ]
 
     def bill(self) -> dict[str, float]:
         """Return the rent of all jobs and its parts."""
@@ -568,14 +560,6 @@ class _Run:
                 "down_share": [area / whole for area in _hourly(down, start, hours)],
             }
         )
-
-
-def _number(value: Any) -> float:
-    return float(value)
-
-
-def _clipped(segments: Sequence[tuple[float, float, int]], start: float, stop: float) -> float:
-    return math.fsum((min(until, stop) - max(since, start)) * n for since, until, n in segments if since < stop)
 
 
 def _hourly(segments: Sequence[tuple[float, float, int]], start: float, hours: int) -> list[float]:

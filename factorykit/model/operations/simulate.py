@@ -8,7 +8,6 @@ runs and seeded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from factorykit.core.errors import ScenarioError, warn
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from factorykit.model.operations.draws import Way
 
+DRAWS = "factorykit.model.operations.draws"
 MOST_RUNS = 10_000_000
 """Most runs in memory."""
 
@@ -66,10 +66,8 @@ def simulate(
         Whether no failure can strike a restart.
     maintenance
         Planned stops.
-    using
-        Model of a quantity that has alternatives, as in :func:`factorykit.evaluate`.
-    assume
-        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
+    using, assume
+        As in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -121,31 +119,24 @@ def simulate(
         using=using,
         assume=assume,
     )
-    count = integer("runs", runs)
-    if count < 1:
-        raise ScenarioError("runs = 0; give at least one")
-    if count > MOST_RUNS:
-        raise ScenarioError(f"runs = {count:,} are more than {MOST_RUNS:,}; give fewer, or other seeds one by one")
-    drawn = _draws().draw(planned, count, integer("seed", seed))
+    count = integer("runs", runs, 1, MOST_RUNS)
+    drawn = need(DRAWS).draw(planned, count, integer("seed", seed))
     if drawn.endless:
         warn(f"wall_s is infinite{drawn.endless}")
-    usd_per_s = pl.lit(planned.usd_per_s, pl.Float64)
+    wall_s, *others = (pl.Series(name, values) for name, values in drawn.columns.items())
     frame = pl.DataFrame({"run": range(1, count + 1)}, {"run": pl.Float64}).with_columns(
-        wall_s=drawn.columns["wall_s"],
-        goodput=planned.training_s / drawn.columns["wall_s"],
-        **{name: values for name, values in drawn.columns.items() if name != "wall_s"},
+        wall_s,
+        (planned.training_s / wall_s).alias("goodput"),
+        *others,
+        (pl.lit(planned.usd_per_s, pl.Float64) * wall_s).alias("rental_cost_usd"),
     )
-    return frame.with_columns(
-        (pl.col("wall_s") * usd_per_s).alias("rental_cost_usd"),
-        *(
-            pl.DataFrame(table, [part.name for part in named]).to_struct(name)
-            for name, table, named in (
-                ("failures_by_cause", drawn.failures_by_cause, planned.causes),
-                ("restores_by_tier", drawn.restores_by_tier, planned.tiers),
-            )
-            if table is not None
-        ),
-    )
+    for name, table, named in (
+        ("failures_by_cause", drawn.failures_by_cause, planned.causes),
+        ("restores_by_tier", drawn.restores_by_tier, planned.tiers),
+    ):
+        if table is not None:
+            frame = frame.with_columns(pl.DataFrame(table, [part.name for part in named]).to_struct(name))
+    return frame
 
 
 def timeline(
@@ -166,10 +157,8 @@ def timeline(
 
     Parameters
     ----------
-    inputs, seed, using, assume
-        As in :func:`simulate`.
-    causes, tiers, gap_s, spare_nodes, restart_failure_probability, protected_restart, maintenance
-        As in :func:`simulate`.
+    inputs, seed, causes, tiers, gap_s, spare_nodes, restart_failure_probability, protected_restart, maintenance
+        As in :func:`simulate`, as are ``using`` and ``assume``.
 
     Returns
     -------
@@ -199,7 +188,7 @@ def timeline(
     )
     if reason := planned.endless():
         raise ScenarioError(f"the run would not end: {reason}")
-    stretches = [row for way in _draws().follow(planned, integer("seed", seed)) for row in _stretches(way)]
+    stretches = [row for way in need(DRAWS).follow(planned, integer("seed", seed)) for row in _stretches(way)]
     schema = {"state": pl.String, "start_s": pl.Float64, "end_s": pl.Float64, "progress_s": pl.Float64}
     rows = pl.DataFrame(stretches, schema | {"cause": pl.String}, orient="row")
     return rows.filter(pl.col("end_s") > pl.col("start_s"))
@@ -214,7 +203,3 @@ def _stretches(way: Way) -> Iterator[tuple[str, float, float, float, str | None]
     yield "lost", began + kept, end, back, way.cause
     yield "maintenance" if way.is_planned else "down", end, end + way.pause_s, back, None
     yield "waiting", end + way.pause_s, end + way.pause_s + way.wait_s, back, None
-
-
-def _draws() -> ModuleType:
-    return need("factorykit.model.operations.draws")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
@@ -21,27 +18,6 @@ SINGLE_SHARE: Final = 0.55
 """Share of jobs on one accelerator in a synthetic workload; published medians are 1, so it is at least a half."""
 PRIORITY_SHARES: Final = (0.3, 0.6, 0.1)
 """Shares of experimental, normal and critical jobs in a synthetic workload: an assumption, no trace publishes them."""
-ENDS: Final = ("completed", "cancelled", "failed")
-
-
-@dataclass(frozen=True)
-class JobDistribution:
-    """Distributions of the jobs of a published cluster: sizes, run times by size, end states."""
-
-    sizes: Any
-    shares: Any
-    medians_s: Any
-    sigma: float
-    longest_s: float
-    accelerator_s_mean: float
-    ends: Mapping[str, float]
-
-    def draw(self, random: Any, jobs: int, accelerators: float) -> tuple[Any, Any]:
-        """Return the accelerators of some jobs, at most as many as there are, and their run times [s]."""
-        np = need("numpy")
-        kind = random.choice(len(self.sizes), size=jobs, p=self.shares)
-        run = np.minimum(self.medians_s[kind] * np.exp(self.sigma * random.standard_normal(jobs)), self.longest_s)
-        return np.minimum(self.sizes[kind], accelerators), run
 
 
 def workload(
@@ -103,14 +79,19 @@ def workload(
         )
     if jobs > MOST_JOBS:
         raise ScenarioError(f"jobs = {jobs:g} is more than {MOST_JOBS:,}; give fewer")
-    known = job_distribution(name)
+    published = table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
+    known = one_of("workload", name, published["workload"])
+    row = published.row(by_predicate=pl.col("workload") == known, named=True)
+    sizes, shares = _sizes(row)
+    medians, sigma = _run_times(row, sizes, shares)
     rng = np.random.default_rng(integer("seed", seed))
-    asked, run = known.draw(rng, int(jobs), accelerators)
-    gaps = rng.exponential(known.accelerator_s_mean / (load * accelerators), size=int(jobs))
+    kind = rng.choice(len(sizes), size=int(jobs), p=shares)
+    run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(int(jobs))), row["run_s_max"])
+    gaps = rng.exponential(row["accelerator_s_mean"] / (load * accelerators), size=int(jobs))
     return pl.DataFrame(
         {
             "arrival_s": np.cumsum(gaps),
-            "accelerators": asked,
+            "accelerators": np.minimum(sizes[kind], accelerators),
             "run_s": run,
             "estimate_s": run * (1.0 + rng.exponential(estimate_factor - 1.0, size=int(jobs))),
             "priority": rng.choice(3, size=int(jobs), p=PRIORITY_SHARES).astype(float),
@@ -118,42 +99,9 @@ def workload(
     )
 
 
-def job_distribution(name: str) -> JobDistribution:
-    """Return the distributions that reproduce the published summary of a cluster's jobs.
-
-    >>> round(job_distribution("kalos").ends["completed"], 3)
-    0.541
-    """
-    return _fitted(one_of("workload", name, _published()["workload"]))
-
-
-@cache
-def _fitted(name: str) -> JobDistribution:
-    import polars as pl
-
-    optimize, special = need("scipy.optimize"), need("scipy.special")
-    row = _published().row(by_predicate=pl.col("workload") == name, named=True)
-    sizes, shares = _sizes(row, optimize)
-    medians, sigma = _run_times(row, sizes, shares, optimize, special)
-    shares_of = {end: row[f"{end}_share"] or 0.0 for end in ENDS}
-    ends = (
-        {end: share / sum(shares_of.values()) for end, share in shares_of.items()}
-        if any(shares_of.values())
-        else {ENDS[0]: 1.0}
-    )
-    return JobDistribution(sizes, shares, medians, sigma, row["run_s_max"], row["accelerator_s_mean"], ends)
-
-
-def _published() -> pl.DataFrame:
-    import polars as pl
-
-    return table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
-
-
-def _sizes(row: dict[str, Any], optimize: Any) -> tuple[Any, Any]:
+def _sizes(row: dict[str, Any]) -> tuple[Any, Any]:
     """Return powers of two and their shares, with the published mean."""
-    import numpy as np
-
+    np, optimize = need("numpy"), need("scipy.optimize")
     sizes = 2.0 ** np.arange(int(math.log2(row["accelerators_max"])) + 1)
 
     def shares(decay: float) -> Any:
@@ -164,14 +112,13 @@ def _sizes(row: dict[str, Any], optimize: Any) -> tuple[Any, Any]:
     return sizes, shares(decay)
 
 
-def _run_times(row: dict[str, Any], sizes: Any, shares: Any, optimize: Any, special: Any) -> tuple[Any, float]:
+def _run_times(row: dict[str, Any], sizes: Any, shares: Any) -> tuple[Any, float]:
     """Return the median run time per size and the sigma of its logarithm.
 
     Three unknowns, the median on one accelerator, its growth with every doubling and sigma, meet three published
     numbers: mean and median run time and mean accelerator time. Run times are truncated at the longest published one.
     """
-    import numpy as np
-
+    np, optimize, special = need("numpy"), need("scipy.optimize"), need("scipy.special")
     longest, doublings = math.log(row["run_s_max"]), np.arange(len(sizes))
 
     def off(guess: Any) -> list[float]:

@@ -33,6 +33,12 @@ def _field_roles() -> Mapping[str, tuple[str, ...]]:
     return roles
 
 
+def _values(role: str) -> dict[str, str]:
+    """Return the values of a role in ``hf_values.csv``, with what each means."""
+    with Path(__file__).with_name("hf_values.csv").open(encoding="utf-8", newline="") as file:
+        return {row["value"]: row["meaning"] for row in csv.DictReader(file) if row["role"] == role}
+
+
 FIELDS: Final = _field_roles()
 """Fields by role, from ``hf_fields.csv``."""
 LANGUAGE_MODELS: Final = ("text_config", "llm_config", "language_config")
@@ -41,60 +47,27 @@ OTHER_MODELS: Final = ("vision_config", "audio_config", "visual")
 """Objects that hold the other models of such a configuration."""
 PARTS: Final = ("attn_config", "ffn_config")
 """Objects that hold some of the fields of a model."""
-COPIED: Final = {
-    "q_lora_rank": "q_lora_rank",
-    "kv_lora_rank": "kv_lora_rank",
-    "rope_head_size": "qk_rope_head_dim",
-    "value_head_size": "v_head_dim",
-    "index_heads": "index_n_heads",
-    "index_head_size": "index_head_dim",
-}
+COPIED: Final = {quantity: field for field, quantity in _values("copied").items()}
 """Optional quantities of attention and the field that each is copied from."""
-DELTA_NET: Final = {
-    "linear_key_heads": "linear_num_key_heads",
-    "linear_key_size": "linear_key_head_dim",
-    "linear_value_heads": "linear_num_value_heads",
-    "linear_value_size": "linear_value_head_dim",
-    "convolution_width": "linear_conv_kernel_dim",
-}
+DELTA_NET: Final = {quantity: field for field, quantity in _values("delta_net").items()}
 """Quantities of gated delta nets and the field that each is copied from."""
-GATED_ACTIVATIONS: Final = ("silu", "swish", "swiglu", "silu_glu", "geglu")
+GATED_ACTIVATIONS: Final = tuple(_values("gated_activation"))
 """Activations of feed-forward blocks with a gate."""
-OTHER_ACTIVATIONS: Final = (
-    "gelu",
-    "gelu_new",
-    "gelu_fast",
-    "gelu_pytorch_tanh",
-    "relu",
-    "relu2",
-    "quick_gelu",
-    "xielu",
-)
+OTHER_ACTIVATIONS: Final = tuple(_values("other_activation"))
 """Activations of blocks with and without a gate."""
-UNSUPPORTED_TYPES: Final = {
-    "doge": "dynamic mask attention and cross-domain experts",
-    "gemma3n_text": "embeddings of each layer, AltUp and LAuReL",
-    "longcat_flash": "two attention blocks a layer and experts that do nothing",
-    "nemotron-nas": "layers of different shapes",
-    "recurrent_gemma": "gated linear recurrent units",
-    "rwkv": "time mixing",
-    "zamba": "shared attention blocks",
-    "zamba2": "shared attention blocks with adapters",
-}
+UNSUPPORTED_TYPES: Final = _values("unsupported_type")
 """Model types with parts that no formula counts."""
-ATTENTION_KINDS: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention", "attention", "*"})
+ATTENTION_KINDS: Final = frozenset(_values("attention_layer"))
 """Kinds of layers with attention; a chunk is as long as the sequences in training."""
-CONVOLUTION_KINDS: Final = frozenset({"conv"})
+CONVOLUTION_KINDS: Final = frozenset(_values("convolution_layer"))
 """Kinds of layers with a short gated convolution, whose state is the last few tokens."""
-RECURRENT_KINDS: Final = frozenset({"linear_attention", "mamba", "M"}) | CONVOLUTION_KINDS
+RECURRENT_KINDS: Final = frozenset(_values("recurrent_layer")) | CONVOLUTION_KINDS
 """Kinds of layers with a recurrent state."""
 STATE_SPACE_TYPES: Final = ("mamba", "mamba2", "falcon_mamba")
 """Model types whose layers have neither attention nor feed-forward blocks."""
-EXPERT_KINDS: Final = frozenset({"moe", "E"})
-DENSE_KINDS: Final = frozenset({"mlp", "-"})
+EXPERT_KINDS: Final = frozenset(_values("expert_layer"))
+DENSE_KINDS: Final = frozenset(_values("dense_layer"))
 """Kinds of layers that are a feed-forward block alone, with and without experts."""
-KINDS: Final = ATTENTION_KINDS | RECURRENT_KINDS | EXPERT_KINDS | DENSE_KINDS
-"""All kinds of layers that can be counted."""
 DELTA_RULE_FLOP, SELECTIVE_SCAN_FLOP, LIGHTNING_FLOP = 8.0, 7.0, 4.0
 """FLOP of a forward pass for each element of the state: gated delta rule and Mamba as in training.py of Megatron-LM
 d98e8a6; without decay or delta, one multiplication and one addition each for writing and reading."""

@@ -59,14 +59,14 @@ def reported_bytes() -> pl.Expr:
     first = (pl.col("reports_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
     tensors = pl.when(first).then(stage).otherwise(pl.sum_horizontal(TERMS[:3]))
     process = pl.col("memory_peak_bytes") + pl.col("cached_share") * pl.col("memory_needed_bytes")
-    return (
+    of_a_device = (
         pl.when(pl.col("memory_measure") == "allocated")
         .then(tensors)
         .when(pl.col("memory_measure") == "reserved")
         .then(tensors / (1.0 - pl.col("fragmentation_share")))
         .otherwise(pl.min_horizontal("accelerator_memory_bytes", process).clip(pl.col("memory_peak_bytes")))
-        .alias("reported_bytes")
     )
+    return (of_a_device * pl.col("chip_devices")).alias("reported_bytes")
 
 
 @dataclass(frozen=True)

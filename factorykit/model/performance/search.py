@@ -17,7 +17,7 @@ from factorykit.engine.grids import MAX_BLOCK_ROWS, Grid
 from factorykit.engine.question import Question, read_value
 from factorykit.engine.resolve import layout_models
 from factorykit.model.performance.calibration import Calibration
-from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, Layouts, candidates, fits_in_memory
+from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, SHARE, Layouts, candidates, fits_in_memory
 from factorykit.model.performance.software import calibrated_on_software
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.study import backends
@@ -221,6 +221,10 @@ def _read(
 ) -> Question:
     shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else mapping("model", model)
     given = {"precision": "bf16", **shape, **cluster, "global_batch_size": global_batch_size}
+    if results := sorted((given.keys() & set(OUTPUTS)) - {SHARE}):
+        raise ScenarioError(
+            f"{results[0]} is not an input of a search; give a part of the layout, such as tensor_parallel"
+        )
     question = Question.read(given, using=using)
     question.check_consistency()
     values = question.values

@@ -51,6 +51,8 @@ NEAR_LENGTH: Final = 0.2
 """Length scales of similar layouts and of near ones, in that of :mod:`factorykit.model.performance.layout_features`."""
 MAX_RESIDUAL: Final = 3.0
 """Spreads at which a residual is cut, so that a stalled run does not move its neighbours."""
+DECIMALS: Final = 10
+"""Decimals of a residual; those beyond depend on the order of sums, and that on the number of threads."""
 
 
 @cache
@@ -77,17 +79,20 @@ def shared_residual(
     layouts = float_columns(frame("layouts", layouts, LAYOUT_FEATURES), LAYOUT_FEATURES)
     mean, variance = np.zeros(layouts.height), np.ones(layouts.height)
     if _runs(software, frozenset(without)).height:
-        where, kin, precision, residual = _posterior(software, frozenset(without))
-        cross = _kernel(features(layouts), where, kin == generation)
-        mean = cross @ (precision @ residual)
+        where, kin, whitening, residual = _posterior(software, frozenset(without))
+        cross = _kernel(features(layouts), where, kin == generation) @ whitening.T
         prior = SOFTWARE + GENERATION + SIMILAR + NEAR + PUBLICATION + NOISE
-        variance = np.clip(1.0 - ((cross @ precision) * cross).sum(axis=1) / prior, 0.0, 1.0)
-    return pl.DataFrame(dict(zip(LOCAL_CORRECTION, (np.exp(mean), variance), strict=True)))
+        mean, variance = cross @ residual, np.clip(1.0 - (cross**2).sum(axis=1) / prior, 0.0, 1.0)
+    values = (np.exp(mean).round(DECIMALS), variance.round(DECIMALS))
+    return pl.DataFrame(dict(zip(LOCAL_CORRECTION, values, strict=True)))
 
 
 @cache
 def _posterior(software: str, without: frozenset[str]) -> tuple[np.ndarray, ...]:
-    """Return features, generations, inverse covariance and residuals of the runs of a software."""
+    """Return features and generations of the runs of a software, their whitening matrix and whitened residuals.
+
+    The matrix is the inverse of the Cholesky factor of their covariance.
+    """
     import numpy as np
 
     runs = _runs(software, without)
@@ -96,7 +101,8 @@ def _posterior(software: str, without: frozenset[str]) -> tuple[np.ndarray, ...]
     covariance = _kernel(where, where, kin[:, None] == kin) + PUBLICATION * (family[:, None] == family)
     noise = NOISE * runs["noise_ratio"].to_numpy() * (spread / SIGNAL_SD) ** 2
     residual = np.clip(runs["residual"].to_numpy(), -MAX_RESIDUAL * spread, MAX_RESIDUAL * spread)
-    return where, kin, np.linalg.inv(covariance + np.diag(noise)), residual
+    whitening = np.linalg.inv(np.linalg.cholesky(covariance + np.diag(noise)))
+    return where, kin, whitening, whitening @ residual
 
 
 def _kernel(first: np.ndarray, second: np.ndarray, same_generation: np.ndarray) -> np.ndarray:

@@ -8,119 +8,117 @@ of the shipped table have no effect.
 
 from __future__ import annotations
 
+import csv
+import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from factorykit.core.errors import FactorykitError
 from factorykit.data.identifiers import accelerator_in
 from factorykit.engine.providers import frameworks
 
-RECOMPUTED: Final = r"(?:\W*(?:ac|remat\w*|recompute\w*|activation checkpointing)\b[:= _-]+)+"
+RECOMPUTED: Final = (
+    r"(?:\W*(?:ac|remat(?:_policy)?|recompute(?:_\w+)?|granularity|(?:activation|gradient)[ _]checkpointing)\b"
+    r"[:= _-]+)+"
+)
 """Words before a description of recomputation."""
-MODULES: Final = r"(?:moe|mla|mlp|core|layernorm|norm)[_-]?(?:act|attn|up_proj)?\b"
-"""Modules that are recomputed alone."""
 MISSING: Final = ("", "-", "--", "?", "n/a", "na", "null", "nan", "unknown", "not stated")
 """Cells that state nothing, in lower case."""
-PRECISIONS: Final[tuple[tuple[str, str], ...]] = (
-    (r"(nv|mx)?fp4|e2m1", "nvfp4"),
-    (r"mxfp8|fp8-?mx|mx-?(?:e4m3|e5m2)", "mxfp8"),
-    (r"int8", "int8"),
-    (r"fp8|float8|e4m3|e5m2|hif8", "fp8"),
-    (r"fp16|(?<!b)float16|\bhalf\b|\b16-(mixed|true)", "fp16"),
-    (r"bf16|bfloat16|nf4|\b4-?bits?\b|\b16-?bits?\b|^mixed( precision)?$|\bamp\b", "bf16"),
-)
-"""Patterns of a description, and the number format of its matrix products, the more specific ones first. Frozen weights
-in 4 bits without a format of products (NF4, GPTQ) are widened to 16 bits before they are multiplied; four bits of
-either maker run at the rate of four."""
 DENIED: Final = r"\b(?:no|without)[ -]\w+|\b\w+[ -](?:off|disabled)\b"
 """Words about features that are off."""
-FOUR_BIT_WEIGHTS: Final = r"nf4|\b4-?bits?\b|gptq|awq|qlora"
-"""Words for frozen weights of 4 bits."""
-STAGES: Final[tuple[tuple[str, float], ...]] = (
-    (r"no[ _]shard", 0.0),
-    (r"shard_grad_op|reshard_after_forward ?=? ?(?:false|0)|optim_grads\b(?!_params)|zero-?offload", 2.0),
-    (r"[fh]sdp|full(?:y)?[ _-]shard|hybrid[ _-]shard|zero-?infinity|zero ?\+\+|\bmics\b|gemini|grads_params", 3.0),
-    (r"dist(?:ributed)?[ _-]?opt|optim\w*(?: states?)? shard|shard\w* optim|zero redundancy|\bzero\b", 1.0),
-    (r"\bnone\b|data[ -]parallel|\bddp\b|\bplain dp\b|replicated", 0.0),
-)
-"""Patterns of a description without the number of its ZeRO stage, and that stage, the more specific ones first."""
-PORTS: Final = {"edr": 100.0, "hdr": 200.0, "ndr": 400.0, "xdr": 800.0}
-"""Gb/s of a port of each generation of InfiniBand."""
+FASTEST_PORT: Final = 1000.0
+"""Gb/s above which a rate is that of a node; ports of 2026 have 800."""
+INSIDE: Final = r"nvlink|nvswitch|xgmi|infinity fabric|\bici\b|hccs|neuronlink"
+"""Links within a node or a torus."""
 GIGABITS: Final = r"(?:g(?:bit|b)(?:/s|ps)|gbe?\b|g\b)"
 CHIPS: Final = r"(?:gpus?|gcds?|npus?|xpus?|hpus?|chips?|cards?|devices?|accelerators?|[a-z]+\d+\w*)"
 DEVICES: Final[Mapping[str, tuple[str, float]]] = {
     "mi250x": ("gcd", 2.0),
     "max_1550": ("tile|stack", 2.0),
+    **dict.fromkeys(("tpu_v3", "tpu_v4", "tpu_v5p"), ("(?:tensor)?core", 2.0)),
+    "tpu_v7": ("(?:jax )?device|(?:tensor)?core|chiplet", 2.0),
     "trainium1": ("(?:neuron)?[ -]?core", 2.0),
     "trainium2": ("(?:neuron)?[ -]?core", 8.0),
 }
-"""Chips that appear to software as several devices: the word for a device, and their number."""
+"""Chips of several dies or cores: the word for one, and their number."""
+SEPARATE_DEVICES: Final[Mapping[str, float]] = dict.fromkeys(("mi250x", "max_1550", "tpu_v7", "trainium1"), 2.0)
+"""Devices that software sees in a chip where a row counts chips: each has its own shard, weights and micro-batch."""
 WHOLE_CHIPS: Final = r"\b(?:chips|gpus|modules)\b"
 """Words for chips, which are counted then, even if their devices are named."""
 
-NOTES: Final[tuple[tuple[str, str, Any], ...]] = (
-    (r"deepep|hybridep|once (?:a|per|to a) (?:node|domain)", "dispatched_once", 1.0),
-    (r"nccl all-to-all", "dispatched_once", 0.0),
-    (r"no (?:flash attention|transformer engine)", "flash_attention", 0.0),
-    (r"\b(?:fa|flash-?attention[ -]?)[34]\b", "native_attention", 1.0),
-    (r"overlap off|no (?:all-to-all|ep) overlap", "expert_overlap", 0.0),
-    (r"(?:all-to-all|ep) overlap", "expert_overlap", 1.0),
-    (r"overlap off|no (?:all-to-all|ep) overlap", "interleaved_overlap", 0.0),
-    (r"no sequence parallel", "sequence_parallel", 0.0),
-    (r"padded dense experts", "dispatch_masks", 1.0),
-    (r"capacity factor (\d+\.?\d*)", "expert_imbalance", float),
-    (r"compile", "fused_kernels", 1.0),
-    (r"liger|chunked (?:loss|cross|ce\b|logits)|cut cross|linear cross[ -]entropy", "chunked_loss", 1.0),
-    (r"fp32 gradient accumulation", "gradient_bits", 32.0),
-    (r"optimizer state in bfloat16|bf16 optimizer", "optimizer_state_bits", 16.0),
-    (r"optimizer on the cpu|optimizer(?: states?)?[ -]offload|cpuadam", "offloaded_optimizer_share", 1.0),
-    (r"8-?bit(?: paged)?[ -]?adam|adamw?[ -_]?8-?bit", "optimizer", "adam_8bit"),
-    (r"(adafactor|\blion\b|\bmuon\b)", "optimizer", str),
-    (r"(?<!no )(?<!without )\b(dualpipe)", "schedule", str),
-    (r"\bzb-?(?:2p|h2)\b", "schedule", "zb2p"),
-    (r"(?<!no )(?<!without )\bzero[ -]bubble", "schedule", "zb1p"),
-    (r"\b(?:one|1) mtp layer|w/ mtp", "mtp_layers", 1.0),
-    (
-        r"\b(?:grad(?:ient)?[ _-]acc(?:um(?:ulation)?)?|ga)(?:[ _-]steps?)?\D{0,4}(\d+)\b",
-        "gradient_accumulation_steps",
-        float,
-    ),
-    (r"peak allocated|max_memory_allocated|max allocated", "memory_measure", "allocated"),
-    (r"max_memory_reserved|peak reserved|reserved by", "memory_measure", "reserved"),
-    (r"nvidia-smi|rocm-smi|of the device", "memory_measure", "process"),
-    (r"\brank (\d+)|\br ?= ?(\d+)", "lora_rank", float),
-    (
-        r"gate_proj|up_proj|fc1|all[ -](?:linear|layers|modules|matrices|weights)|\bmlp\b|\bffn\b",
-        "lora_matrices",
-        "all",
-    ),
-    (
-        r"o_proj|linear_proj|qkvo|(?:of|on|in|to) (?:the )?attention|attention (?:only|layers)",
-        "lora_matrices",
-        "attention",
-    ),
-    (r"q_proj|linear_qkv|\bqkv\b|\bqv\b|\bq(?:uery)?,? (?:and )?v(?:alue)?\b|c_attn", "lora_matrices", "query_value"),
-    (r"dropout\W{0,3}(?:of )?0?\.\d*[1-9]", "adapter_dropout", 1.0),
-    (FOUR_BIT_WEIGHTS, "weight_bits", 4.0),
-    (r"before pue|no cooling", "energy_boundary", "it_equipment"),
-)
-"""Patterns of notes, their column, and its value or the type of the matched text; the first of a column counts."""
+CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
+"""Version of a container, its year and month."""
 ADAPTERS: Final = ("lora_rank", "lora_matrices", "adapter_dropout", "weight_bits")
 """Columns that are read from the notes of runs with LoRA alone."""
 NOTE_COLUMNS: Final = ("group", "model", "framework", "precision", "sharding", "note", "notes")
 """Columns whose words are searched for the patterns of notes."""
 
 
+class Term(NamedTuple):
+    """Pattern of a column, a row of ``source_terms.csv``; the first that is found in a text counts."""
+
+    column: str
+    is_noted: bool
+    """Whether notes are searched for it, too; others are read in the text of the column itself."""
+    pattern: str
+    value: Any
+    """Value of the column, or ``text`` or ``number`` for that of the first matched group."""
+
+    def read(self, text: str) -> Any:
+        """Return the value in a text in lower case, or None."""
+        match = re.search(self.pattern, text)
+        if not match or self.value not in ("text", "number"):
+            return self.value if match else None
+        stated = next(filter(None, match.groups()))
+        return float(stated) if self.value == "number" else stated
+
+
 def number(text: str, base: float = 1000.0) -> float | None:
     """Return the number in a cell, with its multiple and its thousands, or None; ``base`` is the value of a k.
 
-    >>> number("1,024"), number("7B"), number("4.2M"), number("8K", base=1024.0), number("4M tokens")
-    (1024.0, 7000000000.0, 4200000.0, 8192.0, None)
+    >>> number("1,024"), number("7B"), number("8K", base=1024.0), number("4M tokens"), number("40%"), number("True")
+    (1024.0, 7000000000.0, 8192.0, None, 0.4, 1.0)
     """
-    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip())
-    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?) ?([kmbt]?)", plain.lower())
-    return float(found[1]) * base ** ("kmbt".index(found[2]) + 1.0 if found[2] else 0.0) if found else None
+    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip()).lower()
+    if plain in ("true", "yes", "false", "no"):
+        return float(plain in ("true", "yes"))
+    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?) ?([kmbt%]?)", plain)
+    scale = {"": 1.0, "%": 0.01} | {unit: base ** (power + 1.0) for power, unit in enumerate("kmbt")}
+    return float(found[1]) * scale[found[2]] if found else None
+
+
+def _terms() -> Iterator[Term]:
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            value, noted = number(row["value"]), row["read_in"] == "notes"
+            yield Term(row["column"], noted, row["pattern"], row["value"] if value is None else value)
+
+
+TERMS: Final = tuple(_terms())
+
+
+def meaning(column: str, text: str) -> Any:
+    """Return the value of a column in a text in lower case, or None."""
+    found = (term.read(text) for term in TERMS if term.column == column)
+    return next((value for value in found if value is not None), None)
+
+
+def count(text: str) -> float | None:
+    """Return the accelerators in words, or None.
+
+    >>> count("64 GPUs (8 nodes)"), count("16 x 8"), count("8 nodes x 8 H100"), count("16 nodes"), count("two")
+    (64.0, 128.0, 64.0, None, None)
+    """
+    lowered = re.sub(r" *\(.*", "", text.lower().replace("\N{MULTIPLICATION SIGN}", "x"))
+    parts = [
+        re.fullmatch(rf"(\d[\d,]*) ?(?:nodes?|hosts?|{CHIPS})?", part) for part in re.split(r" *[x*] *(?=\d)", lowered)
+    ]
+    if None in parts or (len(parts) == 1 and re.search("node|host", lowered)):
+        return None
+    return math.prod(float(part[1].replace(",", "")) for part in parts if part)
 
 
 def precision_of(text: str) -> str | None:
@@ -130,7 +128,7 @@ def precision_of(text: str) -> str | None:
     ('bf16', 'fp8', 'nvfp4', None)
     """
     lowered = re.sub(DENIED, "", text.lower().replace("_", "-")).strip()
-    return next((name for words, name in PRECISIONS if re.search(words, lowered)), None)
+    return meaning("precision", lowered)
 
 
 def zero_stage(text: str) -> float | None:
@@ -143,7 +141,7 @@ def zero_stage(text: str) -> float | None:
     stated = re.search(r"(?:zero|stage|\bz)(?:[ _-]*(?:dp|stage))?[ _=:-]*([0-3])(?!\d)", lowered)
     if stated:
         return float(stated[1])
-    return next((stage for words, stage in STAGES if re.search(words, lowered)), None)
+    return meaning("zero_stage", lowered)
 
 
 def _shards(sharding: str) -> dict[str, float]:
@@ -187,16 +185,10 @@ def recomputation(text: str) -> dict[str, Any]:
         return {"recompute": "full", "recompute_share": share, **offload}
     if chunk:
         return {"recompute": "full", "recompute_layers_per_chunk": float(chunk[1]), **offload}
-    if re.match(r"(none|no|off|false|disabled|without|not used|0)\b", lowered):
-        return {"recompute": "none"}
-    if re.match(rf"(?:per-op )?selective|minimal|sac\b|{MODULES}", lowered):
-        cheap = {"kept_share": 0.6} if re.search(r"\bmoe\b|up_proj|layernorm", lowered) else {}
-        return {"recompute": "selective", **offload, **cheap}
-    if re.match(r"(full|uniform|all|yes|true|on|enabled|every layer|1)\b", lowered) or re.search(
-        r"offload|(?:activation|gradient)[ -]?checkpoint", lowered
-    ):
-        return {"recompute": "full", **offload}
-    return {}
+    kind = meaning("recompute", lowered)
+    cheap = kind == "selective" and re.search(r"\bmoe\b|up_proj|layernorm", lowered)
+    how = ({} if kind == "none" else offload) | ({"kept_share": 0.6} if cheap else {})
+    return {"recompute": kind, **how} if kind else {}
 
 
 def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float | None:
@@ -212,15 +204,20 @@ def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float 
     bits = re.sub(r"(\d+(?:\.\d+)?) ?([GT])B(?:/s|ps)", _in_bits, network)
     lowered = bits.lower().replace("\N{MULTIPLICATION SIGN}", "x")
     lowered = re.sub(r"(\d+(?:\.\d+)?) ?t(?:bit|b)(?:/s|ps)", lambda rate: f"{float(rate[1]) * 1e3:.0f} gb/s", lowered)
-    for name, rate in PORTS.items():
-        lowered = re.sub(rf"\b(\d+) ?x ?{name}\b", rf"\1x{rate:.0f} gb/s", lowered)
-    ports = re.search(rf"(\d+) ?x ?(\d+) ?{GIGABITS}", lowered)
+    for name, rate in ((term.pattern, term.value) for term in TERMS if term.column == "port_gigabits"):
+        lowered = re.sub(rf"\b(\d+) ?x ?((?:[a-z][\w-]* )*?){name}(?:\d+)?\b", rf"\1x{rate:.0f} gb/s", lowered)
+    lowered = re.sub(rf"(\d+) ?({GIGABITS}) ?[x*] ?(\d+)\b", r"\3x\1\2", lowered)
+    lowered = re.sub(rf"\b(\d+) (?:[a-z][\w-]* )+?(?:of )?(\d+) ?({GIGABITS})(?= nics?\b|,|$)", r"\1x\2\3", lowered)
+    lowered = re.sub(r"(?<=[a-z])/(?=(?:gpu|gcd|npu|chip|accelerator|node)\b)", " per ", lowered)
+    ports = re.search(rf"(\d+) ?x ?(?:[a-z][\w-]* )*?(\d+) ?{GIGABITS}", lowered)
     if ports:
         return float(ports[1]) * float(ports[2]) * 1e9 / 8.0 / accelerators_per_node
     port = re.search(rf"(\d+) ?{GIGABITS}[^,;]*? (?:per|a) (gpu|gcd|npu|chip|accelerator|node)\b", lowered)
-    if not port:
-        return None
-    return float(port[1]) * 1e9 / 8.0 / (accelerators_per_node if port[2] == "node" else 1.0)
+    if port:
+        return float(port[1]) * 1e9 / 8.0 / (accelerators_per_node if port[2] == "node" else 1.0)
+    outside = [part for part in re.split("[,;+(]", lowered) if not re.search(INSIDE, part)]
+    rates = [float(rate) for rate in re.findall(rf"\b(\d{{4,}}) ?{GIGABITS}", ",".join(outside))]
+    return rates[0] * 1e9 / 8.0 / accelerators_per_node if rates and rates[0] > FASTEST_PORT else None
 
 
 def _in_bits(rate: re.Match[str]) -> str:
@@ -239,6 +236,7 @@ def node_size(text: str) -> float | None:
 
 
 def _hardware(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
+    text = re.sub(r"(?i)^v([34])-(?=\d+$)", r"TPU v\1-", text)  # the name of a slice
     lowered = text.lower()
     memory, watts = re.search(r"(\d+) ?gb", lowered), re.search(r"(\d+) ?w\b", lowered)
     try:
@@ -265,11 +263,20 @@ def _network(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _precision(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-    narrow = 4.0 if re.search(FOUR_BIT_WEIGHTS, text.lower()) else None
-    return {"precision": precision_of(text), "weight_bits": narrow}
+    return {"precision": precision_of(text), "weight_bits": meaning("weight_bits", text.lower())}
+
+
+def _choice(column: str, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: meaning(column, text.lower())}
 
 
 READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]] = {
+    "accelerator_count": lambda text, _: {"accelerator_count": count(text)},
+    "year": lambda text, _: {"year": next(iter(re.findall(r"(?:19|20)\d\d", text)), None)},
+    "mlp_gated": lambda text, _: {
+        "mlp_gated": number(text) if number(text) is not None else float("glu" in text.lower())
+    },
+    **{name: partial(_choice, name) for name in ("optimizer", "schedule", "fabric", "memory_measure")},
     "hardware": _hardware,
     "network": _network,
     "precision": _precision,
@@ -278,21 +285,6 @@ READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]
     "framework": lambda text, _: {"framework": frameworks.find(text)},
 }
 """Columns with words, in the order in which they are read."""
-
-
-CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
-"""Version of a container, its year and month."""
-MLPERF_MONTHS: Final[Mapping[str, str]] = {
-    "v2.1": "2022-07",
-    "v3.0": "2023-07",
-    "v3.1": "2023-11",
-    "v4.0": "2024-06",
-    "v4.1": "2024-11",
-    "v5.0": "2025-06",
-    "v5.1": "2025-11",
-    "v6.0": "2026-06",
-}
-"""Month of the software of each round of MLPerf Training."""
 
 
 def release_month(row: Mapping[str, Any], publication: str) -> str | None:
@@ -308,8 +300,7 @@ def release_month(row: Mapping[str, Any], publication: str) -> str | None:
     )
     if container and 1 <= int(container[2]) <= 12:
         return f"20{container[1]}-{int(container[2]):02d}"
-    mlperf = re.search(r"training_results_(v\d\.\d)", publication)
-    return MLPERF_MONTHS.get(mlperf[1]) if mlperf else None
+    return meaning("release_month", publication)
 
 
 PUBLICATION_COLUMNS: Final = ("locator", "source", "model")
@@ -344,12 +335,10 @@ def read_notes(row: Mapping[str, Any]) -> dict[str, Any]:
     """
     text = " ".join(str(row.get(name) or "") for name in NOTE_COLUMNS).lower()
     found: dict[str, Any] = {"lora": 1.0} if "lora" in text and "lora_rank" not in row else {}
-    for pattern, column, value in NOTES:
-        if column in row or column in found or (column in ADAPTERS and "lora" not in found):
-            continue
-        if match := re.search(pattern, text):
-            stated = next(filter(None, match.groups()), "")
-            found[column] = value(stated) if isinstance(value, type) else value
+    for term in TERMS:
+        noted = term.is_noted and term.column not in row and term.column not in found
+        if noted and ("lora" in found or term.column not in ADAPTERS) and (value := term.read(text)) is not None:
+            found[term.column] = value
     return found
 
 

@@ -6,17 +6,20 @@ cannot be filled has the cause in ``reason``.
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.data.identifiers import accelerator_in, identify
+from factorykit.data.identifiers import accelerator_in, identify, letters
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers import frameworks
@@ -31,40 +34,25 @@ if TYPE_CHECKING:
 
 NEEDED: Final = ("layers", "hidden", "heads", "seq_len", "accelerator", "accelerator_count")
 """Columns without which nothing can be predicted."""
-COUNTS: Final = frozenset(
-    {
-        *("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab"),
-        *("experts", "top_k", "moe_ffn", "shared_experts", "seq_len", "accelerator_count"),
-        *("tp", "pp", "dp", "vp", "ep", "cp", "etp", "micro_batch", "gradient_accumulation_steps"),
-    }
+
+
+def _columns() -> Iterator[dict[str, str]]:
+    with Path(__file__).with_name("run_columns.csv").open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+COLUMNS: Final = {row["column"]: row for row in _columns()}
+"""Columns that are read, by name, with their ``kind``: counts, other numbers of the configuration, features of the
+software that override the defaults of its framework, further optional numbers, texts, and quantities of hybrid models
+that no column of the table states; they come from the architecture of the row's model. A number may have its ``unit``
+behind it, or the column's name before it, as in TP8."""
+COUNTS, SOFTWARE, STATED, TEXTS, STATES = (
+    tuple(name for name, row in COLUMNS.items() if row["kind"] == kind)
+    for kind in ("count", "software", "stated", "text", "state")
 )
-"""Columns of whole numbers."""
-NUMBERS: Final = COUNTS | {"year", "total_params", "mlp_gated", "global_batch", "global_batch_tokens"}
-"""Columns of the configuration of a run; a batch may be the mean of a ramp."""
-SOFTWARE: Final = (
-    *("fused_kernels", "flash_attention", "native_attention", "dispatched_once", "dispatch_masks"),
-    *("expert_imbalance", "expert_overlap", "interleaved_overlap", "chunked_loss", "whole_logits", "sequence_parallel"),
-)
-"""Columns of features of the software, which override the defaults of its framework."""
-STATED: Final = (
-    *("accelerator_memory_bytes", "devices_per_accelerator", "accelerators_per_node", "power_limit_w", "power_limited"),
-    *("scale_up_bytes_per_s", "scale_out_bytes_per_s", "zero_stage", "optimizer_shards", "offloaded_optimizer_share"),
-    *(
-        "offloaded_weights_share",
-        "activation_offload_share",
-        "recompute_share",
-        "recompute_layers_per_chunk",
-        "kept_share",
-    ),
-    *("mtp_layers", "lora_rank", "adapter_dropout", "weight_bits", "optimizer_state_bits", "gradient_bits"),
-)
-"""Further columns of numbers, each optional."""
-TEXTS: Final = (
-    *("kind", "group", "model", "organisation", "hardware", "accelerator", "network", "fabric"),
-    *("precision", "sharding", "recompute", "flops_basis", "memory_measure", "schedule", "optimizer", "lora_matrices"),
-    *("framework", "cuda_graphs", "release_month", "gpu_hours_basis"),
-)
-"""Columns of text."""
+NUMBERS: Final = {name for name, row in COLUMNS.items() if row["kind"] in ("count", "number")}
+SHAPE: Final = {name: row["architecture"] for name, row in COLUMNS.items() if row["architecture"]}
+"""Columns of a shape, and their names in the table of architectures."""
 MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 """Columns of measurements that give a step time or a memory."""
 WITHOUT_STEPS: Final = ("training_run", "cost_estimate", "reliability", "energy_measured")
@@ -81,29 +69,10 @@ EIGHT_BITS_YEAR: Final = 2024.0
 """All 75 submissions to MLPerf from that year on that state a number format state one of 8 bits."""
 DEFAULT_HEAD_SIZE: Final = 128.0
 """Size of a head where a source states no number of heads."""
-SHAPE: Final = {
-    "layers": "layers",
-    "hidden": "hidden_size",
-    "heads": "attention_heads",
-    "kv_heads": "kv_heads",
-    "head_dim": "head_size",
-    "ffn": "ffn_size",
-    "mlp_gated": "gated_ffn",
-    "vocab": "vocabulary_size",
-    "experts": "experts",
-    "top_k": "experts_per_token",
-    "moe_ffn": "expert_ffn_size",
-    "shared_experts": "shared_experts",
-}
-"""Columns of a shape, and their names in the table of architectures."""
 IDENTIFYING: Final = ("layers", "hidden", "heads")
 """Columns that differ between models."""
-STATES: Final = (
-    *("attention_layers", "linear_attention_layers", "ffn_layers", "linear_key_heads", "linear_key_size"),
-    *("linear_value_heads", "linear_value_size", "linear_gates", "linear_gate_rank", "convolution_width", "step_rank"),
-    *("state_element_flop", "gated_attention", "index_heads", "index_head_size"),
-)
-"""Quantities of hybrid models that no column states; they come from the architecture of the row's model."""
+MAX_SIZE_ROUNDING, LEAST_LETTERS = 0.1, 4
+"""Deviation of the size in a name from the parameters, and letters by which a name without a size is known."""
 SEQUENCE_K: Final = 1024.0
 """Value of a k in the tokens of a sequence."""
 MAX_UNGATED_DEVIATION: Final = 0.01
@@ -120,6 +89,8 @@ MOMENT_BYTES: Final = {
     "muon": (4.0, 2.0),
 }
 """Bytes of the moments of an optimizer per parameter, with a state of 32 bits and of 16 bits."""
+MUON_STEPS: Final = 5.0
+"""Newton-Schulz steps of Muon, as in its reference implementation."""
 CHOICES: Final = {
     "optimizer": ("adam", "adamw", *MOMENT_BYTES),
     "memory_measure": ("allocated", "reserved", "process"),
@@ -172,6 +143,10 @@ PER_DEVICE: Final = (
 SEQUENCES_PER_REPLICA: Final = 8.0
 """Sequences of each replica per step where a source states a throughput without pipelines and no batch, on which it
 hardly depends."""
+DEFAULT_BATCH_TOKENS: Final = 4_194_304.0
+"""Tokens of a batch where a source does not state them, as in LLaMA, BLOOM, PaLM and Falcon."""
+SHORT_SEQUENCE, LONG_SEQUENCE, LONG_YEAR = 2048.0, 4096.0, 2023.6
+"""Tokens of a sequence where a source does not state them: of GPT-3, and since Llama 2."""
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
 TENSOR_DEGREES: Final = (1.0, 2.0, 4.0, 8.0)
@@ -471,10 +446,14 @@ def _batch(row: Mapping[str, Any], replicas: float, assumed: list[str]) -> float
     steps = row.get("gradient_accumulation_steps")
     split = (row.get("tp") or 1.0) * (row.get("pp") or 1.0)
     tried, waits = "layout" in assumed and split > 1.0, (row.get("pp") or 1.0) > 1.0
-    if not (row.get("micro_batch") or steps or tried or waits) and row.get("tokens_per_s_per_gpu"):
+    rated = any(row.get(name) for name in ("tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu"))
+    if not (row.get("micro_batch") or steps or tried or waits) and rated:
         assumed.append("global_batch_size")
         return SEQUENCES_PER_REPLICA * replicas
     if not row.get("micro_batch") or tried or (steps is None and waits):
+        if rated:
+            assumed.append("global_batch_size")
+            return max(round(DEFAULT_BATCH_TOKENS / row["seq_len"] / replicas), 1) * replicas
         raise _Unpredictable(
             "no global batch is stated; give global_batch, global_batch_tokens, or micro_batch and "
             "gradient_accumulation_steps"
@@ -537,7 +516,7 @@ def shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
 
     The layers, hidden size and heads that the row states must be those of that model; otherwise it is another one.
     """
-    known = _known_shape(str(row.get("model") or ""))
+    known = _known_shape(str(row.get("model") or "")) or _sole_shape(row)
     if any(row.get(name) not in (None, "", known.get(SHAPE[name])) for name in IDENTIFYING):
         return row
     shape = {column: known[name] for column, name in SHAPE.items() if name in known}
@@ -557,6 +536,23 @@ def _known_shape(model: str) -> Mapping[str, Any]:
         with suppress(FactorykitError):
             return _by_name()[identify("architecture", name)]
     return {}
+
+
+def _sole_shape(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the only known model whose name begins with that of a row and has its size, layers, width and experts.
+
+    >>> _sole_shape({"model": "gpt-oss", "total_params": 117e9})["architecture"]
+    'gpt_oss_120b'
+    """
+    start = letters("architecture", str(row.get("model") or ""))
+    found = []
+    for shape in _by_name().values():
+        size, total = re.search(r"(\d+\.?\d*)b", shape["name"].lower()), row.get("total_params")
+        near = not (total and size) or abs(float(size[1]) * 1e9 / total - 1.0) < MAX_SIZE_ROUNDING
+        same = all(row.get(name) in (None, "", shape[SHAPE[name]]) for name in (*IDENTIFYING, "experts"))
+        if near and same and letters("architecture", shape["name"]).startswith(start):
+            found.append(shape)
+    return found[0] if len(start) >= LEAST_LETTERS and len(found) == 1 else {}
 
 
 @cache
@@ -588,8 +584,11 @@ def _read_number(row: Mapping[str, Any], name: str) -> float | None:
     cell = row.get(name)
     if _is_missing(cell) or (isinstance(cell, str) and cell.lower() == "none"):
         return None
+    read = None
     try:
-        read = source_terms.number(cell, SEQUENCE_K if name == "seq_len" else 1000.0) if isinstance(cell, str) else None
+        if isinstance(cell, str):
+            plain = re.sub(rf"^{name}[ =:-]?| ?{COLUMNS[name]['unit'] or name}$", "", cell, flags=re.IGNORECASE)
+            read = source_terms.number(plain, SEQUENCE_K if name == "seq_len" else 1000.0)
         number = float(cell) if read is None else read  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise _Unpredictable(f"{name} must be a number, got {cell!r}") from None
@@ -612,13 +611,15 @@ def _alternatives(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     On TPUs, and where a row states its sharding, weights are sharded and models are not split.
     """
     notes = source_terms.read_notes(row)
-    row = source_terms.read_words(row) | notes
+    row = _by_device(source_terms.read_words(row) | notes)
     stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "zero_stage", "sharding"))
     alone = _read_number(row, "accelerator_count") == 1.0
-    if stated or alone or chip_in(row.get("accelerator")).get("kind", "TPU") == "TPU":
+    if stated or alone:
         return [_with_notes(scenario, notes) for scenario in _scenarios(row, [])]
+    is_torus = chip_in(row.get("accelerator")).get("kind", "TPU") == "TPU"
+    splits = ((1.0,), (1.0,)) if is_torus else (TENSOR_DEGREES, PIPELINE_DEGREES)
     found, reasons = [], []
-    for tensor, stages, expert in itertools.product(TENSOR_DEGREES, PIPELINE_DEGREES, _expert_degrees(row)):
+    for tensor, stages, expert in itertools.product(*splits, _expert_degrees(row)):
         try:
             tried = _scenarios({**row, "tp": tensor, "pp": stages, "ep": expert}, ["layout"])
             found += [_checked(_with_notes(scenario, notes)) for scenario in tried]
@@ -627,6 +628,19 @@ def _alternatives(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not found:
         raise reasons[0]
     return found
+
+
+def _by_device(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row of chips that software sees as several devices as a row of these devices."""
+    chip = chip_in(row.get("accelerator")).get("accelerator")
+    parts = source_terms.SEPARATE_DEVICES.get(str(chip), 1.0)
+    if parts == 1.0 or row.get("devices_per_accelerator"):
+        return row
+    counts = {name: _read_number(row, name) for name in ("accelerator_count", "accelerators_per_node", "dp")}
+    sequences = _read_number(row, "micro_batch")
+    split = {"micro_batch": sequences / parts} if sequences and sequences % parts == 0.0 else {}
+    more = {name: number * parts for name, number in counts.items() if number}
+    return {**row, **more, **split, "devices_per_accelerator": parts, "chip_devices": parts}
 
 
 def _with_notes(scenario: dict[str, Any], notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -654,6 +668,16 @@ def _completed(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
             raise _Unpredictable(f"{name} must be one of {', '.join(choices)}, got {row[name]!r}")
     if row.get("accelerator_count") is None and all(row.get(name) for name in ("tp", "pp", "dp")):
         row["accelerator_count"] = row["tp"] * row["pp"] * row["dp"] * (row.get("cp") or 1.0)
+    total = row.get("total_params")
+    is_dense = not (row.get("experts") or row.get("ep")) and row.get("active_params") in (None, total)
+    if is_dense and total and not (row.get("layers") or row.get("hidden")):
+        assumed += ["layers", "hidden_size"]
+        row["layers"] = max(float(round((total / (12.0 * DEFAULT_HEAD_SIZE**2)) ** (1.0 / 3.0))), 1.0)
+        row["hidden"] = DEFAULT_HEAD_SIZE * row["layers"]
+    if row.get("seq_len") is None:
+        assumed.append("sequence_length")
+        late = (software_year(row) or constants()["software_year"]) >= LONG_YEAR
+        row["seq_len"] = LONG_SEQUENCE if late else SHORT_SEQUENCE
     if row.get("heads") is None and row.get("hidden"):
         assumed.append("attention_heads")
         row["heads"] = _default_heads(row["hidden"], row.get("head_dim") or DEFAULT_HEAD_SIZE, row.get("tp") or 1.0)
@@ -745,12 +769,14 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         **shape,
         **layout,
         **_adapters(row, precision, assumed),
+        "chip_devices": row.get("chip_devices", 1.0),
         "precision": precision,
         "recompute": "none" if share is None else row["recompute"],
         "share_stated": share,
         "kept_stated": row.get("kept_share") or 1.0,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "optimizer_bytes_per_parameter": optimizer,
+        "newton_schulz_steps": MUON_STEPS * (row.get("optimizer") == "muon"),
         **{name: row.get(name) or 0.0 for name in OFFLOADED},
         "logits_layers": _logits_layers(software, shape),
         "dropout": software["dropout"] * (1.0 - shape["gated_ffn"]),
@@ -815,7 +841,10 @@ def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr
     """Return a column as numbers above zero and up to ``most``; other cells are null."""
     import polars as pl
 
-    number = (pl.col(name) if name in rows.columns else pl.lit(None)).cast(pl.Float64, strict=False)
+    number = pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.Float64)
+    if rows.schema.get(name) == pl.String:
+        number = number.map_elements(source_terms.number, return_dtype=pl.Float64)
+    number = number.cast(pl.Float64, strict=False)
     return pl.when((number > 0.0) & (number <= most)).then(number)
 
 

@@ -49,8 +49,6 @@ COUNT_STEPS: Final = (4.0, 5.0, 6.0, 7.0)
 """Counts between two powers of two, in quarters of the lower."""
 ODD_FACTORS: Final = (1, 3, 5, 7, 9, 15, 45)
 """Odd factors of the numbers of accelerators that a plan uses, so that pipelines and replicas divide them."""
-MAX_UNDIVIDED: Final = 16
-"""Number of counts without a layout after which the search for one ends."""
 OPTIMA: Final = MappingProxyType(
     {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
 )
@@ -249,17 +247,22 @@ def default_counts(fixed: Mapping[str, Any]) -> list[float]:
     They follow from the model, the tokens and the chip alone and never from a limit, so that plans for a longer
     deadline are chosen from the same candidates.
     """
-    needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
-    found = Question(fixed, outputs=needed, assume=True).resolve().run()
-    rate = found["peak_flop_per_s"] * TYPICAL_MFU
-    least = BYTES_PER_PARAMETER * found["parameters"] / found["accelerator_memory_bytes"]
-    low = max(least, found["training_flop"] / rate / MAX_RUN_S, 1.0)
-    high = min(max(found["training_flop"] / rate / MIN_RUN_S, 16.0 * low), MAX_COUNT)
+    low, work_s, domain = _least(fixed)
+    high = min(max(work_s / MIN_RUN_S, 16.0 * low), MAX_COUNT)
     powers = range(math.floor(math.log2(low)) - 3, math.ceil(math.log2(high)) + 1)
     counts = {step * 2.0**power for power in powers for step in COUNT_STEPS}
-    if (domain := found["scale_up_domain"]) > 8.0 and math.log2(domain) % 1.0:
+    if domain > 8.0 and math.log2(domain) % 1.0:
         counts |= {domain * 2.0**power for power in range(11)}
     return sorted(n for n in counts if low <= n <= high and n % 1.0 == 0.0 and (n <= 8.0 or n % 8.0 == 0.0))
+
+
+def _least(fixed: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Return the least number of accelerators, the time of the run on one [s], and the number in a fast fabric."""
+    needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
+    found = Question(fixed, outputs=needed, assume=True).resolve().run()
+    work_s = found["training_flop"] / (found["peak_flop_per_s"] * TYPICAL_MFU)
+    least = BYTES_PER_PARAMETER * found["parameters"] / found["accelerator_memory_bytes"]
+    return max(least, work_s / MAX_RUN_S, 1.0), work_s, found["scale_up_domain"]
 
 
 def read_counts(counts: Any) -> list[float]:
@@ -284,6 +287,15 @@ def usable_counts(available: float) -> list[float]:
     powers = range(math.floor(math.log2(available)) + 1)
     counts = {odd * 2.0**power for odd in ODD_FACTORS for power in powers}
     return sorted((n for n in counts if n <= available and (n <= 8.0 or n % 8.0 == 0.0)), reverse=True)
+
+
+def candidate_counts(available: Iterable[float], fixed: Mapping[str, Any]) -> list[float]:
+    """Return all counts that plans may use of any of the available numbers, from the least of the default counts on.
+
+    More available accelerators add candidates and take none away.
+    """
+    low = _least(fixed)[0]
+    return sorted({n for most in available for n in usable_counts(most) if n >= min(low, most / 2.0)})
 
 
 def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_step: float) -> pl.DataFrame:

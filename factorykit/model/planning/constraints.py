@@ -49,6 +49,10 @@ TIERS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     }
 )
 """Alternative models by checkpoint tiers: remote storage alone, or storage in nodes or peers before it."""
+LARGEST: Final = "largest"
+"""Model name for the largest dense model that keeps the limits."""
+MAX_USUAL_DAYS: Final = 90.0
+"""Longest run that is preferred where there is neither a deadline nor a number of accelerators to use in full."""
 OFFERED: Final = "offered_accelerators"
 OFFER_COLUMNS: Final = ("provider", "accelerator", PRICE)
 
@@ -163,9 +167,46 @@ class Request:
         """Choices of parts of a layout."""
         return {name: values for name, values in self.choices.items() if name in PARTS}
 
+    @property
+    def is_soonest(self) -> bool:
+        """Whether the plan is the fastest on the available accelerators: no limit, no offers, no other objective."""
+        return not self.limits.given() and self.offers is None and self.objective in (None, "wall_days")
+
+    @property
+    def usual_days(self) -> float:
+        """Days up to which a run is as good as a shorter one, without a deadline or accelerators that are all used."""
+        is_open = self.limits.deadline_s is None and (self.counts is None or not self.is_soonest)
+        return MAX_USUAL_DAYS if is_open else math.inf
+
+    @property
+    def given_parts(self) -> str:
+        """The given parts of a layout, for messages."""
+        given = [f"{name} = {quantity(name).text(self.fixed[name])}" for name in PARTS if name in self.fixed]
+        given += [f"{name} in {values}" for name, values in self.layout_choices.items()]
+        return f" with {', '.join(given)}" if given else ""
+
     def using_of(self, tier: str) -> dict[str, str]:
         """Return the alternative models for a number of checkpoint tiers."""
         return {**TIERS[tier], **self.using}
+
+
+COMPUTED: Final = {
+    "model": "parameters active_parameters",
+    "deadline": "wall_days wall_s training_days training_s accelerator_hours",
+    "budget": "run_cost_usd rental_cost_usd capital_usd network_capital_usd",
+    "power": "training_energy_kwh training_carbon_kg",
+    "a part of the layout, such as tensor_parallel,": "data_parallel micro_batches step_s predicted_mfu fits "
+    "memory_peak_bytes model_flop_per_s_per_accelerator",
+}
+"""Quantities that a plan computes and that cannot be given, by the argument that decides them."""
+
+
+def check_no_results(given: Collection[str]) -> None:
+    """Refuse quantities that a plan computes."""
+    for argument, names in COMPUTED.items():
+        for name in names.split():
+            if name in given:
+                raise ScenarioError(f"{name} is not an input of a plan; give {argument} instead")
 
 
 def as_number(given: object) -> float | None:
@@ -185,11 +226,16 @@ def limits_of(given: dict[str, Any], **limits: Any) -> Limits:
     if "nodes" in given and "accelerators" not in given:
         raise ScenarioError("nodes alone are not an input of a plan; give counts, the numbers of accelerators")
     named = {LIMITS[name]: name for name in limits if LIMITS[name] in given}
-    for field, name in named.items():
-        if limits[name] is not None:
-            raise ScenarioError(f"{name} and {field} are the same limit; give one of them")
+    check_not_both({name: limits[name] for name in named.values()}, LIMITS)
     read = {field: float(quantity(field).check(given.pop(field))) for field in named}
     return replace(Limits.read(**limits), **read)
+
+
+def check_not_both(arguments: Mapping[str, Any], fields: Mapping[str, str]) -> None:
+    """Refuse an argument whose quantity is given, too."""
+    for name, given in arguments.items():
+        if given is not None:
+            raise ScenarioError(f"{name} and {fields[name]} are the same; give one of them")
 
 
 def read_ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
@@ -318,11 +364,12 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_days: float = math.inf) -> pl.DataFrame:
+def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_days: float) -> pl.DataFrame:
     """Return the plans, the best first, with ``breaks``: the limits that a plan exceeds, null where it keeps all.
 
     Plans that keep all limits come first, by the objective; then the others by the product of the ratios by which they
-    exceed limits. Plans of more than ``usual_days`` follow after shorter ones that keep the same limits.
+    exceed limits. Those that keep the same limits come by the ratio by which they exceed ``usual_days``, then by the
+    objective, and if they tie the cheapest first.
     """
     import polars as pl
 
@@ -334,8 +381,8 @@ def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_day
     breaks = pl.concat_str(broken, separator=", ", ignore_nulls=True) if broken else pl.lit("")
     return (
         plans.with_columns(breaks=pl.when(breaks != "").then(breaks), excess=excess, goal=goal(objective))
-        .with_columns(slow=pl.col("wall_days") > usual_days)
-        .sort("excess", "slow", "goal", "accelerators", "run_cost_usd", maintain_order=True)
+        .with_columns(slow=(pl.col("wall_days") / usual_days).clip(1.0))
+        .sort("excess", "slow", "goal", "run_cost_usd", "accelerators", maintain_order=True)
         .drop("excess", "slow", "goal")
     )
 

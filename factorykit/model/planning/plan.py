@@ -28,9 +28,9 @@ from factorykit.model.performance.layouts import PARTS, best_layouts
 from factorykit.model.performance.software import framework_named
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import (
-    MAX_UNDIVIDED,
     RESULTS,
     alternative_models,
+    candidate_counts,
     chain_of,
     complete,
     default_counts,
@@ -42,9 +42,13 @@ from factorykit.model.planning.candidates import (
     with_batches,
 )
 from factorykit.model.planning.constraints import (
+    COMPUTED,
+    LARGEST,
     WAYS,
     Request,
     cheapest_offers,
+    check_no_results,
+    check_not_both,
     limits_of,
     ranked,
     read_offers,
@@ -69,12 +73,8 @@ Searched: TypeAlias = "dict[frozenset[tuple[str, Any]], dict[float, pl.DataFrame
 """Best layouts by the inputs of their search and the number of accelerators."""
 DRAWS: Final = 256
 MAX_DRAWS: Final = 2**14
-MAX_USUAL_DAYS: Final = 90.0
-"""Longest run that is preferred where neither a deadline nor counts are given."""
 MIN_PROVIDERS: Final = 3
 """Least number of providers on demand of the accelerators that are chosen from by default."""
-LARGEST: Final = "largest"
-"""Model name for the largest dense model that keeps the limits."""
 MIN_PARAMETERS: Final = 2e8
 MAX_PARAMETERS: Final = 1e15
 SIZE_TOLERANCE: Final = 1.01
@@ -82,6 +82,8 @@ SIZE_TOLERANCE: Final = 1.01
 SIZE_DRAWS: Final = 2
 FIRST_BLOCK: Final = 0.5
 """Share of the available accelerators down to which counts are evaluated first."""
+COUNTS_AT_ONCE: Final = 16
+"""Number of further counts that are evaluated where none has a layout so far."""
 
 
 def plan(
@@ -119,8 +121,11 @@ def plan(
         Accelerators to choose from; by default those that three or more providers rent on demand, joined by a fast
         fabric in eights or more.
     counts
-        Available accelerators, one number or several to choose from; a plan may leave some idle. By default four
-        between two powers of two, as many as a run of two days to three years needs, preferably of at most 90 days.
+        Available accelerators, one number or several to choose from; a plan may leave some idle. Alone they give the
+        fastest plan of each number. With a limit or an objective every usable number is a candidate, so that more
+        accelerators never make the best plan that keeps the limits worse by its objective. By default four between two
+        powers of two, as many as a run of two days to three years needs. Without a deadline, and except with counts
+        alone, runs of at most 90 days are preferred.
     deadline, budget, power
         Limits of wall-clock time, money (for owned machines their purchase) and facility power, with units:
         ``"60 d"``, ``"20 M USD"``, ``"20 MW"``.
@@ -193,14 +198,16 @@ def plan(
         "framework": framework,
         **given,
     }
+    same = {"chips": "accelerator", "counts": "accelerators"}
+    check_not_both({name: each for name, each in (("chips", chips), ("counts", counts)) if same[name] in given}, same)
     given = dict(given)
     limits = limits_of(given, deadline=deadline, budget=budget, power=power)
     distributions = check(drawn) if (drawn := {n: v for n, v in given.items() if is_distribution(v)}) else {}
     values, choices = split_choices({name: value for name, value in given.items() if name not in distributions})
     values = ({} if calibration is None else dict(mapping("calibration", calibration))) | values
     values |= {name: float(distribution.ppf(0.5)) for name, distribution in distributions.items()}
-    is_largest = isinstance(model, str) and model == LARGEST
-    architecture = dense(MIN_PARAMETERS) if is_largest else model_of(model)
+    model_is_largest = isinstance(model, str) and model == LARGEST
+    architecture = dense(MIN_PARAMETERS) if model_is_largest else model_of(model)
     if "layers" not in architecture:
         raise ScenarioError(
             f"{architecture.label or 'the model'} gives no layers, and a layout needs them; join it with an "
@@ -208,6 +215,8 @@ def plan(
         )
     values = {name: architecture[name] for name in ("accelerator", "accelerators") if name in architecture} | values
     question = Question.read({**architecture, **values}, using=using)
+    unsourced = question.values.keys() - architecture.sources.keys() - set(COMPUTED["model"].split())
+    check_no_results((given.keys() - question.using.keys()) | unsourced)
     question.check_consistency()
     if counts is None:
         counts = values.pop("accelerators", None) or choices.pop("accelerators", None)
@@ -232,7 +241,7 @@ def plan(
         calibration=calibration if isinstance(calibration, Calibration) else None,
         framework=None if framework is None else framework_named(framework),
     )
-    found = _largest(request) if is_largest else _answer(request)
+    found = _largest(request) if model_is_largest else _answer(request)
     _warn_of_unused(request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"})
     return found
 
@@ -319,29 +328,31 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
     import polars as pl
 
     request, fixed, way = search.request, search.fixed, search.way
+    left = default_counts(fixed) if request.counts is None else read_counts(request.counts)
 
-    def exclude(counts: pl.Series | Iterable[float], reason: str) -> None:
-        excluded.extend((fixed["accelerator"], fixed["precision"], count, reason) for count in counts)
+    def kept(rows: pl.DataFrame, reason: str) -> pl.DataFrame:
+        """Return the rows, and exclude the counts that have none left."""
+        nonlocal left
+        works = set(rows["accelerators"])
+        least = math.inf if search.uses_all else min(works, default=math.inf)
+        lost = [count for count in left if count not in works and count < least]
+        excluded.extend((fixed["accelerator"], fixed["precision"], count, reason) for count in lost)
+        left = [count for count in left if count not in lost]
+        return rows
 
-    counts = default_counts(fixed) if request.counts is None else read_counts(request.counts)
-    rows = search.layouts(counts) if request.counts is None else search.fastest(counts)
-    works = set(rows["accelerators"])
-    exclude((count for count in counts if count not in works), "no layout divides the model and the batch")
-    exclude(rows.filter(pl.col("layouts") == 0)["accelerators"], "no layout fits in memory")
-    rows = rows.filter(pl.col("layouts") > 0)
+    rows = kept(search.within(left), f"no layout{request.given_parts} divides the model and the batch")
+    rows = kept(rows.filter(pl.col("layouts") > 0), f"no layout{request.given_parts} fits in memory")
     if request.sites:
         rows = rows.join(site_table(request.sites), how="cross", maintain_order="left_right")
     if way == "rent" and request.offers is not None:
         rows = cheapest_offers(rows, request.offers, fixed["accelerator"])
-        exclude(rows.filter(pl.col("provider").is_null())["accelerators"], "no offer states enough accelerators")
-        rows = rows.filter(pl.col("provider").is_not_null())
+        rows = kept(rows.filter(pl.col("provider").is_not_null()), "no offer states enough accelerators")
     if rows.is_empty():
         return rows
     plans = complete(rows, fixed, way, search.using)
     if way == "own" and request.default_ways and request.limits.budget_usd is not None:
-        expensive = pl.col("capital_usd") > request.limits.budget_usd
-        exclude(plans.filter(expensive)["accelerators"], "the budget is too small to buy them")
-        plans = plans.filter(~expensive)
+        affordable = pl.col("capital_usd") <= request.limits.budget_usd
+        plans = kept(plans.filter(affordable), "the budget is too small to buy them")
     return plans
 
 
@@ -377,62 +388,50 @@ class Search:
             searched |= {count: found.filter(accelerators=count) for count in unknown}
         return pl.concat([searched[count] for count in counts])
 
-    def fastest(self, available: Sequence[float]) -> pl.DataFrame:
-        """Return the layouts of the counts that finish soonest, one for every available number of accelerators.
+    @property
+    def uses_all(self) -> bool:
+        """Whether every plan uses all of its accelerators: a default count, or a layout with a given part."""
+        return self.request.counts is None or any(name in PARTS for name in (*self.fixed, *self.request.choices))
 
-        ``available_accelerators`` is the least number that uses a count. A layout with given parts uses all of them.
+    def within(self, available: Sequence[float]) -> pl.DataFrame:
+        """Return the layouts of the counts that plans may use of any of the available numbers of accelerators.
+
+        Without limits only the count that finishes soonest is a candidate. ``available_accelerators`` is the least
+        number that allows a count.
         """
         import polars as pl
 
-        if any(name in PARTS for name in (*self.fixed, *self.request.choices)):
-            return self.layouts(available).with_columns(available_accelerators="accelerators")
-        descents = [Descent(count) for count in available]
-        blocks: list[pl.DataFrame] = []
-        while wanted := sorted({n for descent in descents for n in descent.wanted}):
-            blocks.append(self.layouts(wanted))
-            rows = blocks[-1].filter(pl.col("layouts") > 0)
-            plans = complete(rows, self.fixed, self.way, self.using)
-            useful = pl.col("predicted_mfu") * pl.col("goodput")
-            rows = plans.select("accelerators", "wall_days", useful).iter_rows()
-            results = {count: (days, share) for count, days, share in rows}
-            for descent in descents:
-                descent.see(results)
-        columns = {"accelerators": [descent.used for descent in descents], "available_accelerators": [*available]}
-        used = pl.DataFrame(columns).unique("accelerators", keep="first", maintain_order=True)
-        return used.join(
-            pl.concat(blocks).unique("accelerators"), on="accelerators", how="inner", maintain_order="left"
+        if self.uses_all:
+            found = self.layouts(available)
+            return found if self.request.counts is None else found.with_columns(available_accelerators="accelerators")
+        counts = self._soonest(available) if self.request.is_soonest else candidate_counts(available, self.fixed)
+        allowed = pl.DataFrame({"available_accelerators": available}, {"available_accelerators": pl.Float64})
+        return self.layouts(sorted(counts)).join_asof(
+            allowed, left_on="accelerators", right_on="available_accelerators", strategy="forward", coalesce=False
         )
 
+    def _soonest(self, available: Sequence[float]) -> set[float]:
+        """Return the counts that finish soonest, one for every available number, and of equally fast ones the cheapest.
 
-class Descent:
-    """The search for the count that finishes soonest, from the available number of accelerators downwards.
+        The search goes from the available number downwards, and ends where no smaller count can be faster, even at full
+        utilization and without failures: days never rise with the number of available accelerators.
+        """
+        import polars as pl
 
-    It ends where no smaller count can be faster, even at full utilization and without failures: days never rise with
-    the number of available accelerators.
-    """
-
-    def __init__(self, available: float) -> None:
-        self.counts = usable_counts(available)
-        self.seen = 0
-        self.used = self.counts[0]
-        self.days = math.inf
-        self.least = FIRST_BLOCK * available
-
-    @property
-    def wanted(self) -> list[float]:
-        """Counts to evaluate next; none where the search has ended."""
-        if self.days == math.inf and self.seen:
-            return self.counts[self.seen : MAX_UNDIVIDED]
-        return [count for count in self.counts[self.seen :] if count >= self.least]
-
-    def see(self, plans: Mapping[float, tuple[float, float]]) -> None:
-        """Take in the days and useful share of the wanted counts."""
-        wanted = self.wanted
-        self.seen += len(wanted)
-        for count in wanted:
-            days, useful = plans.get(count, (math.inf, 1.0))
-            if days < self.days:
-                self.used, self.days, self.least = count, days, count * useful
+        usable = {most: usable_counts(most) for most in available}
+        least = {most: FIRST_BLOCK * most for most in available}
+        found: dict[float, tuple[float, float, float]] = {}
+        useful = (pl.col("accelerators") * pl.col("predicted_mfu") * pl.col("goodput")).alias("useful")
+        while new := sorted({n for most in available for n in usable[most] if n >= least[most]} - found.keys()):
+            rows = self.layouts(new).filter(pl.col("layouts") > 0)
+            plans = complete(rows, self.fixed, self.way, self.using)
+            results = plans.select("accelerators", "wall_days", "run_cost_usd", useful).iter_rows()
+            found |= dict.fromkeys(new, (math.inf, math.inf, math.inf)) | {row[0]: row[1:] for row in results}
+            for most in available:
+                tried = [found[n] for n in usable[most] if n in found]
+                days, _, share = min(tried)
+                least[most] = usable[most][: len(tried) + COUNTS_AT_ONCE][-1] if days == math.inf else share
+        return {min((n for n in usable[most] if n in found), key=lambda n: found[n]) for most in available}
 
 
 def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -> Plan:
@@ -463,8 +462,7 @@ def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -
     leading = ("plan", *CHOICES, *request.varied, "acquire", "tiers", "site", "provider")
     first = list(dict.fromkeys(name for name in leading if name in every.columns))
     every = every.select(*first, pl.exclude(first))
-    usual_days = MAX_USUAL_DAYS if request.limits.deadline_s is None and request.counts is None else math.inf
-    plans = ranked(every, request.limits, request.objective, usual_days)
+    plans = ranked(every, request.limits, request.objective, request.usual_days)
     return Plan(request, plans, pl.concat(futures), excluded)
 
 
@@ -480,7 +478,7 @@ def _largest(request: Request) -> Plan:
         raise ScenarioError("nothing limits the size of the model; give a deadline, budget, power or counts")
     low = MIN_PARAMETERS
     if not _keeps_limits(request, low):
-        breaks = _answer(_of_size(request, low)).best["breaks"].item()
+        breaks = _answer(_of_size(request, low)).best["breaks"].item() or f"more than {request.usual_days:g} days"
         raise ScenarioError(f"even {low:.0e} parameters take {breaks}; allow more")
     high = 64.0 * low
     while _keeps_limits(request, high):
@@ -498,9 +496,10 @@ def _of_size(request: Request, parameters: float) -> Request:
 
 
 def _keeps_limits(request: Request, parameters: float) -> bool:
-    """Return whether a model of this size has a plan that keeps all limits."""
+    """Return whether a model of this size has a plan that keeps all limits and takes no more than the usual days."""
     try:
-        return _answer(replace(_of_size(request, parameters), draws=SIZE_DRAWS)).best["breaks"].item() is None
+        best = _answer(replace(_of_size(request, parameters), draws=SIZE_DRAWS)).best
+        return best["breaks"].item() is None and best["wall_days"].item() <= request.usual_days
     except ScenarioError:
         if parameters == MIN_PARAMETERS:
             raise

@@ -13,7 +13,7 @@ from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
 from factorykit.formulas.compute import training_flop
 from factorykit.model.performance.source_terms import model_names
-from factorykit.model.performance.training_runs import software_year
+from factorykit.model.performance.training_runs import LONG_SEQUENCE, LONG_YEAR, SHORT_SEQUENCE, software_year
 from factorykit.model.planning.candidates import nearest_batch
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ DEFAULT_DAYS: Final = 45.0
 """Duration from which the number of accelerators follows where a source does not state it."""
 MIN_ACCELERATORS, MAX_ACCELERATORS = 8, 16_384
 """Bounds of that number, a power of two."""
-SHORT_SEQUENCE, LONG_SEQUENCE, LONG_YEAR = 2048.0, 4096.0, 2023.6
-"""Tokens of a sequence where a source does not state them: of GPT-3, and since Llama 2."""
 RECIPE: Final = ("precision", "seq_len", "global_batch_tokens")
 """Columns of the table of measured runs that a plan takes over."""
 STATED: Final = ("run", "model", "source", "locator", "as_of", "address", "accelerator", "tokens", "parameters")

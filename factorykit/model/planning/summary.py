@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from factorykit.core.constants import SECONDS_PER_DAY
-from factorykit.core.errors import ScenarioError, short_repr
-from factorykit.core.validation import frame, frame_schema
+from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import Plotted
+from factorykit.core.validation import frame
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.engine.evaluate import assumed, explain
 from factorykit.engine.explanation import Explanation
@@ -22,8 +23,8 @@ from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE, rent
 from factorykit.model.performance.layout_features import LOCAL_CORRECTION
 from factorykit.model.performance.layouts import PARTS, SHARE, best_layouts
-from factorykit.model.planning.candidates import RESULTS, alternative_models, complete, outputs
-from factorykit.model.planning.constraints import LIMITS, Limits, Request, goal, limit_ratios, nondominated
+from factorykit.model.planning.candidates import alternative_models, complete, outputs
+from factorykit.model.planning.constraints import LARGEST, LIMITS, Limits, Request, goal, limit_ratios, nondominated
 from factorykit.model.planning.uncertainty import INTERVAL, chance_less
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
@@ -73,6 +74,8 @@ NOTICEABLE: Final = 0.005
 """Share of the time that a tenth more of memory, bandwidth or batch has to save to count as a limit."""
 BINDING_SHARE: Final = 0.75
 """Share of a limit that a plan takes where it binds; default counts differ by at most a quarter."""
+FULL_SHARE: Final = 0.95
+"""The same for the largest model, whose size is found to one percent."""
 UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
 ROUNDING: Final = 1e-12
 LIMIT_UNITS: Final = {
@@ -120,27 +123,13 @@ LINK_INPUTS: Final = (
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Plotted):
     """The best plan of a run, and the candidates it was chosen from."""
 
     request: Request
     plans: pl.DataFrame
     draws: pl.DataFrame
     excluded: pl.DataFrame
-
-    def __post_init__(self) -> None:
-        import polars as pl
-
-        if not isinstance(self.request, Request):
-            raise ScenarioError(f"request is {short_repr(self.request)}; a plan is the result of fk.plan")
-        chosen = dict.fromkeys(("accelerator", "precision", "acquire", "tiers"), pl.String)
-        results = {"plan": pl.Int64, **dict.fromkeys(RESULTS, pl.Float64)}
-        for name, columns in (("plans", {**results, **chosen}), ("draws", results), ("excluded", {})):
-            rows = getattr(self, name)
-            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(frame_schema(name, rows)).items():
-                raise ScenarioError(f"{name} are not those of a plan; a plan is the result of fk.plan")
-        if self.plans.is_empty():
-            raise ScenarioError("plans are empty; a plan is the result of fk.plan")
 
     @property
     def best(self) -> pl.DataFrame:
@@ -382,7 +371,9 @@ def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any,
     now = plan.best.select(objective).item()
     better = plan.plans.filter(*kept, ratio > 1.0, objective < now).sort(ratio)
     if better.is_empty():
-        return name, allowed, used, best["breaks"] is not None and name in best["breaks"], f"1 {unit}", 0.0, 0.0, None
+        is_larger = plan.request.arguments[0] == LARGEST and used >= FULL_SHARE * allowed
+        binds = is_larger or (best["breaks"] is not None and name in best["breaks"])
+        return name, allowed, used, binds, f"1 {unit}", 0.0, 0.0, None
     step = better.row(0, named=True)
     more = (better.select(ratio).item(0, 0) * allowed - used) / size
     binds = used >= BINDING_SHARE * allowed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from factorykit.core.constants import SECONDS_PER_DAY
@@ -11,16 +13,17 @@ from factorykit.core.vocabulary import quantity
 from factorykit.model.planning.summary import Plan
 from factorykit.model.post_training.plan import PostTrainingPlan
 from factorykit.model.serving.plan import ServingPlan
+from factorykit.model.serving.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
 
 SUMMED = ("days", "usd", "mwh", "carbon_t")
+ENDS = ("", "_low", "_high")
 
 
 def life(
     *stages: Plan | PostTrainingPlan | ServingPlan,
-    load: float | str | None = None,
     days: float | str = 365.0,
     fleet: float | str | None = None,
     carbon_kg_per_kwh: float | str | None = None,
@@ -31,8 +34,6 @@ def life(
     ----------
     *stages
         Results of :func:`factorykit.plan`, :func:`factorykit.post_train` and :func:`factorykit.serve`, by time.
-    load
-        Requests per second of the stages that serve, as given to :func:`factorykit.serve`.
     days
         Days of each stage that serves.
     fleet
@@ -50,7 +51,7 @@ def life(
     Raises
     ------
     ScenarioError
-        If there is no stage or something else is one, a stage needs more than the fleet, or a load is missing.
+        If there is no stage or something else is one, or a stage needs more than the fleet.
 
     Notes
     -----
@@ -61,7 +62,7 @@ def life(
     --------
     >>> import factorykit as fk
     >>> tuned = fk.post_train("llama3_8b", 64, samples=1024)
-    >>> whole = life(tuned, fk.serve("llama3_8b", "h100_sxm", load=20.0), load=20.0)
+    >>> whole = life(tuned, fk.serve("llama3_8b", "h100_sxm", load=20.0))
     >>> whole["stage"].to_list()
     ['post-training', 'serving', 'total']
     """
@@ -70,8 +71,7 @@ def life(
     carbon = quantity("carbon_kg_per_kwh")
     intensity = float(carbon.default or 0.0) if carbon_kg_per_kwh is None else float(carbon.check(carbon_kg_per_kwh))
     served = float(quantity("wall_days").check(days))
-    rate = None if load is None else float(quantity("requests_per_s").check(load))
-    rows = [_row(stage, rate, served) for stage in stages]
+    rows = [_row(stage, served) for stage in stages]
     if not rows:
         raise ScenarioError("life needs at least one stage, a result of plan, post_train or serve")
     most = max(row["accelerators"] for row in rows)
@@ -81,7 +81,7 @@ def life(
     start = 0.0
     for row in rows:
         row |= {"start_day": start, "idle_accelerators": size - row["accelerators"]}
-        row |= {f"carbon_t{end}": row[f"mwh{end}"] * intensity for end in ("", "_low", "_high")}
+        row |= {f"carbon_t{end}": row[f"mwh{end}"] * intensity for end in ENDS}
         start += row["days"]
     total: dict[str, Any] = {"stage": "total", "accelerators": most, "start_day": 0.0}
     total["served_tokens"] = sum(row["served_tokens"] for row in rows)
@@ -89,14 +89,94 @@ def life(
         middle = total[name] = sum(row[name] for row in rows)
         total[f"{name}_low"] = middle - math.hypot(*(row[name] - row[f"{name}_low"] for row in rows))
         total[f"{name}_high"] = middle + math.hypot(*(row[f"{name}_high"] - row[name] for row in rows))
-    bounds = [f"{name}{end}" for name in SUMMED for end in ("", "_low", "_high")]
+    bounds = [f"{name}{end}" for name in SUMMED for end in ENDS]
     columns = ("stage", "accelerators", "idle_accelerators", "start_day", *bounds, "served_tokens")
     tokens = pl.when(pl.col("served_tokens") > 0.0).then("served_tokens")
     frame = pl.DataFrame([*rows, total], infer_schema_length=None).select(columns)
     return frame.with_columns((pl.col("usd") / tokens * 1e6).alias("usd_per_million_tokens"))
 
 
-def _row(stage: Any, load: float | None, days: float) -> dict[str, Any]:
+def shared_fleet(
+    serving: ServingPlan,
+    training: Plan | PostTrainingPlan,
+    requests_per_s: Trace | Iterable[float],
+    *,
+    fleet: float | str | None = None,
+) -> pl.DataFrame:
+    r"""Share a fleet over the day: training runs on the accelerators that serving leaves idle.
+
+    .. math::
+        m_h = g \left\lfloor \frac{\min(F - n_h, N)}{g} \right\rfloor, \qquad
+        D_s = \frac{D\, N}{\bar m \left(1 - c\, t_R / 86400\right)}
+
+    Parameters
+    ----------
+    serving, training
+        Results of :func:`factorykit.serve`, and of :func:`factorykit.plan` or :func:`factorykit.post_train`.
+    requests_per_s
+        A trace, or the load of each hour of a day.
+    fleet
+        Accelerators :math:`F`; by default those that serving needs in its busiest hour.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row an hour, and ``total``: ``hour``, ``requests_per_s``, ``serving_accelerators`` :math:`n_h`,
+        ``training_accelerators`` :math:`m_h`, ``idle_accelerators`` (means in the total); in the total ``days``
+        :math:`D_s` and ``usd`` of the training with 90 % interval.
+
+    Raises
+    ------
+    ScenarioError
+        If the fleet is too small for the busiest hour, or never leaves one replica of the training idle.
+
+    Notes
+    -----
+    Training of :math:`D` days on :math:`N` accelerators keeps its speed per accelerator on whole replicas of :math:`g`,
+    and pays for those that it uses. Each of the :math:`c` changes of size a day costs the default restart time.
+
+    Examples
+    --------
+    >>> import factorykit as fk
+    >>> served, tuned = fk.serve("llama3_8b", "h100_sxm", load=400.0), fk.post_train("llama3_8b", 16, samples=1024)
+    >>> shared_fleet(served, tuned, [400.0] * 12 + [40.0] * 12)["training_accelerators"].unique().to_list()
+    [0.0, 8.0, 16.0]
+    """
+    import polars as pl
+
+    given = requests_per_s.hourly() if isinstance(requests_per_s, Trace) else requests_per_s
+    rates = [float(quantity("requests_per_s").check(rate)) for rate in given]
+    plan, row = serving.best, _row(training, 0.0)
+    most = plan["users_per_accelerator"] * plan["replica_accelerators"] * plan["requests_per_s"] / plan["users"]
+    busy = [math.ceil(rate / most - 1e-6) * plan["replica_accelerators"] for rate in rates]
+    size = max(busy, default=0.0) if fleet is None else float(quantity("accelerators").check(fleet))
+    best = training.best.row(0, named=True) if isinstance(training, Plan) else training.best
+    group = math.prod(best[name] for name in ("tensor_parallel", "context_parallel", "pipeline_parallel"))
+    free = [group * (min(size - each, row["accelerators"]) // group) for each in busy]
+    changes = sum(a != b for a, b in pairwise([*free, *free[:1]])) * 24.0 / max(len(free), 1)
+    left = 1.0 - changes * float(quantity("restart_s").default or 0.0) / SECONDS_PER_DAY
+    if not free or size < max(busy) or max(free) <= 0.0:
+        raise ScenarioError(
+            f"fleet = {size:,.0f} is too small: serving needs {max(busy, default=0.0):,.0f} in its busiest "
+            f"hour, and one replica of the training {group:,.0f}"
+        )
+    hours = {"hour": map(str, range(len(rates))), "requests_per_s": rates, "serving_accelerators": busy}
+    frame = pl.DataFrame({**hours, "training_accelerators": free}, strict=False)
+    frame = pl.concat([frame, frame.mean().with_columns(hour=pl.lit("total"))])
+    used = pl.col("serving_accelerators") + pl.col("training_accelerators")
+    longer = {"days": row["accelerators"] * len(free) / sum(free) / left, "usd": 1.0 / left}
+    total = pl.col("hour") == "total"
+    return frame.with_columns(
+        (size - used).alias("idle_accelerators"),
+        *(
+            pl.when(total).then(row[f"{name}{end}"] * longer[name]).alias(f"{name}{end}")
+            for name in longer
+            for end in ENDS
+        ),
+    )
+
+
+def _row(stage: Any, days: float) -> dict[str, Any]:
     """Return accelerators, days, money, energy and served tokens of a stage."""
     if isinstance(stage, Plan):
         best = stage.best.row(0, named=True)
@@ -104,7 +184,7 @@ def _row(stage: Any, load: float | None, days: float) -> dict[str, Any]:
         row = {
             f"{name}{end}": best[f"{source}{end}"] * (1e-3 if name == "mwh" else 1.0)
             for name, source in renamed.items()
-            for end in ("", "_low", "_high")
+            for end in ENDS
         }
         return {"stage": "pre-training", "accelerators": best["accelerators"], **row, "served_tokens": 0.0}
     best = stage.best if isinstance(stage, PostTrainingPlan | ServingPlan) else {}
@@ -114,10 +194,8 @@ def _row(stage: Any, load: float | None, days: float) -> dict[str, Any]:
         return {"stage": "post-training", "accelerators": best["accelerators"], **row, **energy, "served_tokens": 0.0}
     if not isinstance(stage, ServingPlan):
         raise ScenarioError(f"a stage must be a result of plan, post_train or serve, got {type(stage).__name__}")
-    if load is None:
-        raise ScenarioError("load is missing: give the requests per second that the plan of serving is for")
     megawatts = best["accelerators"] * best["facility_power_per_accelerator_w"] / 1e6
     values = {"days": days, "usd": days * 24.0 * best["cost_usd_per_h"], "mwh": days * 24.0 * megawatts}
-    row = {f"{name}{end}": value for name, value in values.items() for end in ("", "_low", "_high")}
-    tokens = load * best["output_tokens"] * days * SECONDS_PER_DAY
+    row = {f"{name}{end}": value for name, value in values.items() for end in ENDS}
+    tokens = best["requests_per_s"] * best["output_tokens"] * days * SECONDS_PER_DAY
     return {"stage": "serving", "accelerators": best["accelerators"], **row, "served_tokens": tokens}

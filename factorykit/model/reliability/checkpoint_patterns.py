@@ -69,7 +69,7 @@ def first_order(levels: Sequence[Level], cluster_mtbf_s: float) -> pl.DataFrame:
     """
     import polars as pl
 
-    mtbf = _checked_mtbf(cluster_mtbf_s)
+    mtbf = float(quantity("cluster_mtbf_s").check(cluster_mtbf_s))
     levels = _checked(levels)
     frame = pl.DataFrame(
         {
@@ -132,7 +132,7 @@ def pattern_s(
     >>> round(pattern_s([near, far], [20], 120.0, 3600.0), 3)
     2688.957
     """
-    mtbf = _checked_mtbf(cluster_mtbf_s)
+    mtbf = float(quantity("cluster_mtbf_s").check(cluster_mtbf_s))
     interval = float(quantity("checkpoint_interval_s").check(checkpoint_interval_s))
     levels = _checked(levels)
     counts = as_list("counts", counts)
@@ -216,7 +216,7 @@ def best_pattern(
     >>> best.counts, round(best.checkpoint_interval_s), round(best.goodput, 4)
     ((13,), 90, 0.9056)
     """
-    mtbf = _checked_mtbf(cluster_mtbf_s)
+    mtbf = float(quantity("cluster_mtbf_s").check(cluster_mtbf_s))
     levels = _checked(levels)
     minimize = need("scipy.optimize").minimize_scalar
 
@@ -235,8 +235,8 @@ def best_pattern(
         found = minimize(loss, bounds=(start - 6.0, start + 3.0), method="bounded", options={"xatol": 1e-7})
         return Pattern(math.exp(found.x), counts, -float(found.fun))
 
-    ratios = first_order(levels, mtbf)["segments_per_pattern"].to_list()[1:]
-    best = evaluated(tuple(_rounded(ratio) for ratio in ratios))
+    ratios = first_order(levels, mtbf)["segments_per_pattern"][1:].fill_nan(1.0).clip(1.0, 1e6)
+    best = evaluated(tuple(round(ratio) for ratio in ratios))
     step = 2.0
     while step > 1.02:
         moved = [
@@ -253,10 +253,6 @@ def best_pattern(
     return best
 
 
-def _rounded(ratio: float | None) -> int:
-    return max(1, round(min(ratio, 1e6))) if ratio is not None and not math.isnan(ratio) else 1
-
-
 def _checked(given: Sequence[Level]) -> Sequence[Level]:
     levels = as_list("levels", given)
     if wrong := [level for level in levels if not isinstance(level, Level)]:
@@ -271,7 +267,3 @@ def _checked(given: Sequence[Level]) -> Sequence[Level]:
     if levels[-1].share <= 0.0:
         raise ScenarioError("the last level recovers no failure; omit it")
     return levels
-
-
-def _checked_mtbf(cluster_mtbf_s: float) -> float:
-    return float(quantity("cluster_mtbf_s").check(cluster_mtbf_s))

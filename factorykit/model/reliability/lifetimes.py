@@ -35,8 +35,26 @@ MOST_POINTS = 100_000
 """Most points of a curve."""
 
 
+class _OfSciPy:
+    """A distribution of times from 0 on, computed by the one of SciPy."""
+
+    __slots__ = ()
+
+    @property
+    def _law(self) -> Any:
+        raise NotImplementedError
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles [s]."""
+        return self._law.ppf(number_or_array("q", q, 0.0, 1.0))
+
+    def survival(self, t: Any) -> Any:
+        """Return the probability of lasting longer than ``t`` [s]."""
+        return self._law.sf(number_or_array("t", t, 0.0, math.inf))
+
+
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(_OfSciPy):
     """Exponential distribution: a constant failure rate.
 
     >>> round(float(Exponential(3600.0).ppf(0.5)))
@@ -48,22 +66,13 @@ class Exponential:
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean_s", quantity("lifetime_mean_s").check(self.mean_s))
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles [s]."""
-        np = need("numpy")
-
-        with np.errstate(divide="ignore"):
-            return -self.mean_s * np.log1p(-number_or_array("q", q, 0.0, 1.0))
-
-    def survival(self, t: Any) -> Any:
-        """Return the probability of lasting longer than ``t`` [s]."""
-        np = need("numpy")
-
-        return np.exp(-number_or_array("t", t, 0.0, math.inf) / self.mean_s)
+    @property
+    def _law(self) -> Any:
+        return need("scipy.stats").expon(scale=self.mean_s)
 
 
 @dataclass(frozen=True, slots=True)
-class Weibull:
+class Weibull(_OfSciPy):
     """Weibull distribution: early failures for a shape below 1, wear-out above.
 
     >>> round(float(Weibull(3600.0, 0.7).survival(3600.0)), 4)
@@ -82,22 +91,13 @@ class Weibull:
         """Mean [s]."""
         return weibull_mean_s(self.scale_s, self.shape)
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles [s]."""
-        np = need("numpy")
-
-        with np.errstate(divide="ignore"):
-            return self.scale_s * (-np.log1p(-number_or_array("q", q, 0.0, 1.0))) ** (1.0 / self.shape)
-
-    def survival(self, t: Any) -> Any:
-        """Return the probability of lasting longer than ``t`` [s]."""
-        np = need("numpy")
-
-        return np.exp(-((number_or_array("t", t, 0.0, math.inf) / self.scale_s) ** self.shape))
+    @property
+    def _law(self) -> Any:
+        return need("scipy.stats").weibull_min(self.shape, scale=self.scale_s)
 
 
 @dataclass(frozen=True, slots=True)
-class Lognormal:
+class Lognormal(_OfSciPy):
     """Lognormal distribution: a heavy tail, as of repair times.
 
     >>> round(float(Lognormal(3600.0, 1.9).ppf(0.95)) / 3600, 1)
@@ -116,18 +116,9 @@ class Lognormal:
         """Mean [s]."""
         return self.median_s * exp(0.5 * self.sigma * self.sigma)
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles [s]."""
-        np, ndtri = need("numpy"), need("scipy.special").ndtri
-
-        return self.median_s * np.exp(self.sigma * ndtri(number_or_array("q", q, 0.0, 1.0)))
-
-    def survival(self, t: Any) -> Any:
-        """Return the probability of lasting longer than ``t`` [s]."""
-        np, ndtr = need("numpy"), need("scipy.special").ndtr
-
-        with np.errstate(divide="ignore"):
-            return ndtr(-np.log(np.asarray(number_or_array("t", t, 0.0, math.inf)) / self.median_s) / self.sigma)
+    @property
+    def _law(self) -> Any:
+        return need("scipy.stats").lognorm(self.sigma or 1e-300, scale=self.median_s)  # SciPy knows no spread of 0
 
 
 def fit(
@@ -149,11 +140,10 @@ def fit(
     Returns
     -------
     DataFrame
-        One row per distribution, best first: its name ``law``; ``mean_s`` [s]; ``parameter`` [1], the shape of Weibull
-        or sigma of the lognormal, with ``parameter_low`` and ``parameter_high``; ``scale_s`` [s] (mean, scale or
-        median) with ``scale_low_s`` and ``scale_high_s``; ``log_likelihood``; ``aic_difference`` to the best; and
-        ``largest_misfit`` [1]: how far its survival is at most from that of Kaplan and Meier; ``events`` and
-        ``censored`` [1].
+        One row per ``distribution``, best first: ``mean_s`` [s]; ``parameter`` [1], the shape of Weibull or sigma of
+        the lognormal, with ``parameter_low`` and ``parameter_high``; ``scale_s`` [s] (mean, scale or median) with
+        ``scale_low_s`` and ``scale_high_s``; ``log_likelihood``; ``aic_difference`` to the best; and ``largest_misfit``
+        [1]: how far its survival is at most from that of Kaplan and Meier; ``events`` and ``censored`` [1].
 
     Raises
     ------
@@ -162,7 +152,9 @@ def fit(
     FactorykitError
         If lifelines is not installed.
 
-    Notes ----- Fits, standard errors and Kaplan-Meier curves are those of lifelines. Limits are normal in the logarithm
+    Notes
+    -----
+    Fits, standard errors and Kaplan-Meier curves are those of lifelines. Limits are normal in the logarithm
     of each parameter, so that they stay positive for few events [1]_. The best of three distributions can still be
     wrong: reject it if ``largest_misfit`` is above :func:`misfit_limit`.
 
@@ -173,7 +165,7 @@ def fit(
     Examples
     --------
     >>> fits = fit([float(t) for t in range(60, 6000, 60)])
-    >>> fits["law"][0], round(fits["parameter"][0], 1)
+    >>> fits["distribution"][0], round(fits["parameter"][0], 1)
     ('weibull', 1.7)
     """
     import polars as pl
@@ -189,7 +181,7 @@ def fit(
         survival = distribution.survival(steps)
         rows.append(
             {
-                "law": name,
+                "distribution": name,
                 "mean_s": distribution.mean_s,
                 "parameter": parameter,
                 "parameter_low": parameter and parameter * math.exp(-normal * parameter_error),
@@ -216,12 +208,13 @@ def distribution(fits: pl.DataFrame, name: str | None = None) -> Exponential | W
     """
     import polars as pl
 
-    fits = frame("fits", fits, ("law", "scale_s", "parameter")).cast({"law": pl.String})
+    fits = frame("fits", fits, ("distribution", "scale_s", "parameter")).cast({"distribution": pl.String})
     if fits.is_empty():
         raise ScenarioError("the fits have no rows; give the result of fit()")
-    rows = fits if name is None else fits.filter(law=one_of("fitted distribution", name, fits["law"].drop_nulls()))
+    fitted = fits["distribution"].drop_nulls()
+    rows = fits if name is None else fits.filter(distribution=one_of("fitted distribution", name, fitted))
     row = rows.row(0, named=True)
-    match row["law"]:
+    match row["distribution"]:
         case "exponential":
             return Exponential(row["scale_s"])
         case "weibull":
@@ -291,25 +284,28 @@ def compare_with_fits(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        One row per distribution and time of the curve: ``law`` (``record`` is the curve itself), ``span_s`` [s],
+        One row per ``distribution`` and time of the curve (``record`` is the curve itself): ``span_s`` [s],
         ``survival`` [1], and of the record ``survival_low`` and ``survival_high`` [1].
 
     Examples
     --------
     >>> times = [60.0, 120.0, 180.0, 240.0]
-    >>> compare_with_fits(survival_curve(times, points=2), fit(times))["law"].unique(maintain_order=True).to_list()
+    >>> compared = compare_with_fits(survival_curve(times, points=2), fit(times))
+    >>> compared["distribution"].unique(maintain_order=True).to_list()
     ['record', 'weibull', 'lognormal', 'exponential']
     """
     import polars as pl
 
     columns = ("span_s", "survival", "survival_low", "survival_high")
     curve = float_columns(frame("curve", curve, columns), columns)
-    fits = frame("fits", fits, ("law",)).cast({"law": pl.String})
-    record = curve.select(pl.lit("record").alias("law"), *columns)
+    fits = frame("fits", fits, ("distribution",)).cast({"distribution": pl.String})
+    record = curve.select(pl.lit("record").alias("distribution"), *columns)
     spans = curve["span_s"]
     fitted = [
-        pl.DataFrame({"law": name, "span_s": spans, "survival": distribution(fits, name).survival(spans.to_numpy())})
-        for name in fits["law"]
+        pl.DataFrame(
+            {"distribution": name, "span_s": spans, "survival": distribution(fits, name).survival(spans.to_numpy())}
+        )
+        for name in fits["distribution"]
     ]
     return pl.concat([record, *fitted], how="diagonal")
 

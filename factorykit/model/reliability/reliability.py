@@ -14,6 +14,8 @@ from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need, public_names
 from factorykit.core.validation import MAX_EXACT_INTEGER, as_list, finite_number, integer, mapping, probability
 from factorykit.core.vocabulary import format_number, is_number, quantity
+from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.failure_cost import spares_usd_per_day
 from factorykit.formulas.reliability import nodes_in_repair, unavailability
 
@@ -90,9 +92,7 @@ def rate_interval(failures: float, exposure: float, confidence: float = 0.95) ->
     [3.43, 4.17]
     """
     if finite_number("exposure", exposure) <= 0.0:
-        raise ScenarioError(
-            f"exposure = {short_repr(exposure)}: give a finite amount above 0, e.g. node-days or seconds"
-        )
+        raise ScenarioError(f"exposure = {short_repr(exposure)} is not above 0; give e.g. node-days or seconds")
     low, high = count_interval(failures, confidence)
     return Interval(low / exposure, high / exposure)
 
@@ -202,7 +202,8 @@ def spares_binomial(nodes: float, node_mtbf_s: float, node_repair_s: float, conf
 
     Notes
     -----
-    All servers, spares included, have the same failure rate and are repaired independently.
+    All servers, spares included, have the same failure rate and are repaired independently. So the servers that are
+    down before the ``nodes``-th one that is up are negative binomial.
 
     Examples
     --------
@@ -212,14 +213,7 @@ def spares_binomial(nodes: float, node_mtbf_s: float, node_repair_s: float, conf
     needed = integer("nodes", nodes)
     down = unavailability(_checked("node_mtbf_s", node_mtbf_s), _checked("node_repair_s", node_repair_s))
     wanted = probability("confidence", confidence)
-    enough = need("scipy.stats").binom.cdf
-    low, high = -1, 1
-    while enough(high, needed + high, down) < wanted:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle, needed + middle, down) >= wanted else (middle, high)
-    return high
+    return int(need("scipy.stats").nbinom.ppf(wanted, needed, 1.0 - down)) if needed else 0
 
 
 def nodes_up_probability(nodes_needed: float, nodes: float, availability: float) -> float:
@@ -308,12 +302,12 @@ def spares_table(
     ------
     MissingQuantity, ScenarioError
 
-    Notes ----- Spares are hot and places are refilled at once. The number in repair is Poisson for every distribution
+    Notes
+    -----
+    Spares are hot and places are refilled at once. The number in repair is Poisson for every distribution
     of repair times. The job waits whenever more nodes are in repair than there are spares.
     """
     import polars as pl
-
-    from factorykit.engine.evaluate import evaluate
 
     needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
     found = evaluate(inputs, needed, using=using, assume=assume)
@@ -350,7 +344,9 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
         ``per_1000_node_days`` [1], its exact limits ``per_1000_low`` and ``per_1000_high`` (null without a count), and
         ``source``. A node has eight accelerators where a source counts accelerators.
 
-    Notes ----- The rate is the count over nodes and time where all three are printed; otherwise the printed rate, or
+    Notes
+    -----
+    The rate is the count over nodes and time where all three are printed; otherwise the printed rate, or
     the one that follows from the printed time between failures or the failures per day of a number of nodes. Where a
     source prints count and rate but no time, ``node_days`` is the count over the rate; where it prints a time between
     failures alone, null.
@@ -359,8 +355,6 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
     not make them one quantity.
     """
     import polars as pl
-
-    from factorykit.data.tables import table
 
     rows = table("failures").filter(pl.col("kind") == "measured").collect()
     nodes = pl.coalesce("observed_nodes", pl.col("accelerators") / ACCELERATORS_PER_NODE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import public_names
 from factorykit.core.validation import integer
+from factorykit.engine.evaluate import evaluate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,8 +73,6 @@ def elastic_runs(
     """
     import numpy as np
     import polars as pl
-
-    from factorykit.engine.evaluate import evaluate
 
     rows = integer("runs", runs)
     found = evaluate(inputs, NEEDED, using=using, assume=assume)
@@ -147,8 +146,6 @@ def redundant_lives(
     """
     import numpy as np
     import polars as pl
-
-    from factorykit.engine.evaluate import evaluate
 
     found = evaluate(inputs, ("nodes", "node_mtbf_s"), using=using, assume=assume)
     pairs, rows = max(round(float(found["nodes"]) / 2.0), 1), integer("runs", runs)

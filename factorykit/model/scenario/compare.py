@@ -39,10 +39,8 @@ def compare(
         Two or more, by name.
     outputs
         Quantities asked for in each.
-    using
-        Model of each quantity that has alternatives, as in :func:`factorykit.evaluate`.
-    assume
-        Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
+    using, assume
+        As in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -69,8 +67,9 @@ def compare(
     scenarios = mapping("scenarios", scenarios)
     if len(scenarios) < 2:
         raise ScenarioError(f"{len(scenarios)} scenario; give two or more, by name")
-    given = {label: _given(scenario, names, using, assume=assume) for label, scenario in scenarios.items()}
-    results = {label: evaluate(scenario, names, using=using, assume=assume) for label, scenario in scenarios.items()}
+    read = {label: Question.read(each, names, using=using, assume=assume) for label, each in scenarios.items()}
+    given = {label: _given(question) for label, question in read.items()}
+    results = {label: question.resolve().run() for label, question in read.items()}
     present = {name for values in given.values() for name in values}
     inputs = [name for name in vocabulary() if name in present and len({v.get(name) for v in given.values()}) > 1]
     columns: dict[str, Any] = {
@@ -106,10 +105,8 @@ def decompose(
     order
         Inputs in the order in which they change, each seen after those before it; it names all that differ. By default
         Shapley's rule: the mean over all orders, which depends on none.
-    using
-        Model of each quantity that has alternatives, as in :func:`factorykit.evaluate`.
-    assume
-        Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
+    using, assume
+        As in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -135,13 +132,16 @@ def decompose(
     import polars as pl
 
     output = quantity(output).name
-    first, last = (_given(each, (output,), using, assume=assume) for each in (start, end))
+    first, last = (_given(Question.read(each, output, using=using, assume=assume)) for each in (start, end))
     differing = [name for name in {**first, **last} if first.get(name) != last.get(name)]
     if order is None:
         effects = _shapley(first, last, differing, output, assume=assume)
         order = sorted(differing, key=lambda name: -abs(effects[name]))
     else:
-        order = _check_order(order, differing)
+        order = strings("order", order)
+        if sorted(order) != sorted(differing):
+            expected = ", ".join(differing) or "none"
+            raise ScenarioError(f"order must name each input that differs ({expected}), got {short_repr(order)}")
         subsets = [frozenset(order[:i]) for i in range(len(order) + 1)]
         values = _mixtures(first, last, subsets, output, assume=assume)
         steps = zip(order, subsets, subsets[1:], strict=False)
@@ -149,35 +149,20 @@ def decompose(
     level = float(evaluate(start, output, using=using, assume=assume)[output])
     rows = []
     for name in order:
-        rows.append(
-            (name, _number(first.get(name)), _number(last.get(name)), effects[name], level, level + effects[name])
-        )
+        given = (values.get(name) for values in (first, last))
+        numbers = (None if isinstance(value, str) else value for value in given)
+        rows.append((name, *numbers, effects[name], level, level + effects[name]))
         level += effects[name]
-    numbers = dict.fromkeys(("start", "end", "effect", "before", "after"), pl.Float64)
-    return pl.DataFrame(rows, {"quantity": pl.String} | numbers, orient="row")
+    columns = dict.fromkeys(("start", "end", "effect", "before", "after"), pl.Float64)
+    return pl.DataFrame(rows, {"quantity": pl.String} | columns, orient="row")
 
 
-def _number(value: float | str | None) -> float | None:
-    return None if isinstance(value, str) else value
-
-
-def _given(
-    scenario: Mapping[str, Any], outputs: Sequence[str], using: Mapping[str, str] | None, *, assume: bool
-) -> Values:
-    """Return the values of a scenario that the outputs need, alternative models by their names."""
-    question = Question.read(scenario, outputs, using=using, assume=assume)
+def _given(question: Question) -> Values:
+    """Return the values of a scenario that its outputs need, alternative models by their names."""
     resolution = question.resolve().resolution
-    used = {*resolution.leaves, *outputs}
+    used = {*resolution.leaves, *resolution.outputs}
     kept = {name: value for name, value in question.values.items() if name in used or isinstance(value, str)}
     return kept | {name: model for name, model in question.using.items() if name in resolution.computed}
-
-
-def _check_order(order: Sequence[str], differing: Sequence[str]) -> tuple[str, ...]:
-    if sorted(named := strings("order", order)) != sorted(differing):
-        raise ScenarioError(
-            f"order must name each input that differs ({', '.join(differing) or 'none'}), got {short_repr(named)}"
-        )
-    return named
 
 
 def _shapley(first: Values, last: Values, names: Sequence[str], output: str, *, assume: bool) -> dict[str, float]:
@@ -206,9 +191,7 @@ def _mixtures(
     """
     import polars as pl
 
-    groups: dict[
-        tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[tuple[frozenset[str], dict[str, float]]]
-    ] = {}
+    groups: dict[Any, list[tuple[frozenset[str], dict[str, float]]]] = {}
     for subset in subsets:
         mixed = {name: value for name, value in first.items() if name not in subset}
         mixed |= {name: value for name, value in last.items() if name in subset}

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from factorykit.core.errors import MissingQuantity, ScenarioError, warn
-from factorykit.core.extras import need
+from factorykit.core.constants import SECONDS_PER_HOUR
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, warn
+from factorykit.core.extras import Plotted, need
 from factorykit.core.validation import one_of, strings
-from factorykit.core.vocabulary import is_number
+from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
 from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.question import Chain, Question
+from factorykit.formulas import arguments
+from factorykit.formulas.serving.throughput import serving_users
+from factorykit.model.planning.candidates import model_of
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, architecture_of, chip, hardware
+from factorykit.model.serving.residual import FAMILY
+from factorykit.model.serving.risk import expected_cost
 from factorykit.model.serving.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from factorykit.model.scenario.scenario import Scenario
 
 SIZES: Final = (1, 2, 4, 8)
 """Accelerators of a worker: those of one node."""
@@ -28,7 +38,9 @@ REQUESTS: Final = tuple(sorted({2**power for power in range(11)} | {3 * 2**power
 WORKERS: Final = ((1, 1), (1, 2), (1, 4), (2, 1), (4, 1))
 """Prefill and decode workers of a replica with separate prefill."""
 KEPT: Final = 200
-"""Candidates with an interval: the best ones."""
+"""Candidates with an interval: the best ones, and more where one of the others may be better."""
+DEVIATIONS: Final = 1.645
+"""Half the width of a 90 % interval in standard deviations."""
 OBJECTIVES: Final = ("cost_usd_per_h", "accelerators", "j_per_token")
 LIMITS: Final = {"ttft": "time_to_first_token_s", "tpot": "time_per_output_token_s"}
 LONG: Final = {"ttft": 60.0, "tpot": 1.0}
@@ -45,8 +57,11 @@ SPECIFICATIONS: Final = (
 SHAPE: Final = ("requests_per_s", "input_tokens", "output_tokens")
 PRICES: Final = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
 STEP: Final = ("decode_attention_s", "accepted_tokens")
+BELOW: Final = 1.0 - 1e-9
+"""Share of the load that replicas carry at most, so that rounding adds no replica."""
 MEMORY: Final = (
     *("requests_in_memory", "served_weight_bytes", "request_kv_bytes", "prefill_s", "replica_accelerators"),
+    "time_per_output_token_s",
     *STEP,
 )
 ANSWERS: Final = {
@@ -63,12 +78,22 @@ ANSWERS: Final = {
     "request_latency_s": "latency_s",
     "request_latency_tail_s": "latency_tail_s",
     "users_per_accelerator": "users_per_accelerator",
+    "serving_users": "users",
 }
 """Quantities of the answer and their columns."""
 
 
+class Wish(NamedTuple):
+    """Limits [s], what should be least, whether that counts replicas, and users or accelerators instead of a load."""
+
+    limits: Mapping[str, Any]
+    objective: pl.Expr
+    counts: bool
+    demand: Mapping[str, float]
+
+
 @dataclass(frozen=True)
-class ServingPlan:
+class ServingPlan(Plotted):
     """Answer of :func:`serve`.
 
     Attributes
@@ -78,7 +103,7 @@ class ServingPlan:
     breaks
         Limits that no candidate keeps, in words; empty where the plan keeps all of them.
     candidates
-        One row a chip, layout and concurrency that fits in memory, the best 200.
+        One row a chip, layout and concurrency that fits in memory, the best 200 or more.
     assumed
         The defaults that the answer uses, as of :func:`factorykit.assumed`.
     """
@@ -104,12 +129,16 @@ class ServingPlan:
             workers = f"{row['prefill_workers']:.0f} prefill ({_layout(row, 'prefill_')}) and "
             workers += f"{row['decode_workers']:.0f} "
             workers += f"decode workers ({_layout(row, '')})"
+        likely = f", limits kept with {row['limit_probability']:.0%}" if row["limit_probability"] < 1.0 else ""
+        measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
         lines = [
             f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} replicas of {workers}, "
-            f"{row['concurrent_requests']:.0f} requests each",
+            f"{row['concurrent_requests']:.0f} requests each, for {row['requests_per_s']:.4g} requests/s of "
+            f"{row['users']:,.0f} users",
             f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], each next "
             f"{row['tpot_s'] * 1e3:.1f} ms [{row['tpot_low_s'] * 1e3:.1f}, {row['tpot_high_s'] * 1e3:.1f}], "
-            f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens",
+            f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens "
+            f"({row['usd_per_million_served_tokens']:.2f} with prompts and idle time){likely}{measured}",
         ]
         return "\n".join([*lines, *(f"breaks {limit}" for limit in self.breaks)])
 
@@ -124,10 +153,12 @@ def _layout(row: Mapping[str, Any], side: str) -> str:
 
 
 def serve(
-    model: str,
+    model: Any,
     chips: str | Iterable[str] = "h200_sxm",
     *,
-    load: Any,
+    load: Any = None,
+    users: Any = None,
+    fleet: Any = None,
     ttft: Any = None,
     tpot: Any = None,
     input_tokens: Any = None,
@@ -142,12 +173,17 @@ def serve(
     Parameters
     ----------
     model
-        A known model, such as ``llama3_70b`` or ``deepseek-ai/DeepSeek-R1``.
+        A known model, such as ``llama3_70b`` or ``deepseek-ai/DeepSeek-R1``; or as :func:`factorykit.plan` takes it: a
+        size (``"70B"``, ``"1T A32B"``), a ``config.json`` or a mapping of quantities.
     chips
         Chips to choose from.
     load
         Requests per second, mean; or a trace of :func:`factorykit.read_trace`, which also gives lengths, their
         variation and the share that the prefix cache holds.
+    users
+        Users who ask again ``user_think_s`` after each answer, instead of requests per second.
+    fleet
+        Accelerators, of which all replicas are taken that fit: the plan is then that of the largest load.
     ttft, tpot
         Greatest time to first token and per output token, as means; no limit if missing.
     input_tokens, output_tokens
@@ -167,11 +203,14 @@ def serve(
     -------
     ServingPlan
         ``best``, ``breaks`` (limits that cannot be kept; the plan is then the nearest), ``candidates``, ``assumed`` and
-        ``frontier()``. Columns: ``accelerator``, layout, workers, ``replicas``, ``accelerators``, latencies with their
-        tails at ``latency_percentile``, and of a replica ``tokens_per_s``; ``tokens_per_s_per_accelerator``,
-        ``tokens_per_s_per_user``, ``users_per_accelerator``, ``tokens_per_s_per_mw``, ``j_per_token``,
-        ``cost_usd_per_h``, dollars per million input, cached and output tokens, ``break_even_requests_per_s`` with an
-        API, each but the tails with ``low`` and ``high`` (90 % interval), and ``memory_left_bytes`` per accelerator.
+        ``frontier()``. Columns: ``accelerator``, layout, workers, ``replicas``, ``accelerators``, ``requests_per_s``,
+        ``users``, latencies with their tails at ``latency_percentile``, and of a replica ``tokens_per_s``;
+        ``tokens_per_s_per_accelerator``, ``tokens_per_s_per_user``, ``users_per_accelerator``,
+        ``tokens_per_s_per_mw``, ``j_per_token``, ``cost_usd_per_h``, dollars per million input, cached, output and
+        ``served`` tokens (output, bearing prompts and idle accelerators, too), ``break_even_requests_per_s`` with an
+        API, each but the tails with ``low`` and ``high`` (90 % interval); ``memory_left_bytes`` per accelerator,
+        ``measured_points`` of the same engine, chip, model and mode,
+        ``limit_probability`` that all limits are kept, and ``expected_cost_ratio``.
 
     Raises
     ------
@@ -182,8 +221,10 @@ def serve(
     Notes
     -----
     Prompts and decode share accelerators or have workers of their own. Workers of at most eight accelerators. Latency
-    at the concurrency of a saturated replica; the load share keeps the replicas below it. The interval of the time of a
-    prompt is that of the first token, and the two latencies are taken as independent.
+    at the concurrency of a saturated replica; the load share keeps the replicas below it. A limit is kept if the median
+    keeps it. Of these candidates the least objective times ``expected_cost_ratio`` is the best: expected over median
+    cost, in whole replicas, with time above limits bought back, so that wide intervals count against a candidate.
+    Prompts that share the accelerators of decode have its error, since they are part of its time.
 
     Examples
     --------
@@ -197,33 +238,48 @@ def serve(
     one_of("precision", precision, WEIGHT_BYTES)
     one_of("engine", engine, predict.ENGINES)
     one_of("objective", objective, OBJECTIVES)
+    if fleet is not None and objective != OBJECTIVES[0]:
+        raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
     names = [identify("accelerator", name) for name in strings("chips", chips)]
-    key = architecture_of(model)
-    asked: dict[str, Any] = dict(load.quantities) if isinstance(load, Trace) else {"requests_per_s": load}
+    key, shape = _model(model)
+    asked, demand = _demand(load, users, fleet)
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
     if results := sorted({"accelerators", *ANSWERS, *LIMITS.values()} & given.keys()):
-        raise ScenarioError(f"{results[0]} is a result of serve; give load, ttft, tpot or a part of the layout instead")
-    question = Question.read({**architecture(key), **asked, **given}, assume=True)
+        raise ScenarioError(
+            f"{results[0]} is a result of serve; give load, users, fleet, ttft, tpot or a part of the layout instead"
+        )
+    question = Question.read({**shape, **asked, **given}, assume=True)
     question.check_consistency()
     bounds = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
-    for name, value in bounds.items():
-        if is_number(value) and value > LONG[name]:
-            raise ScenarioError(f"{name} = {value:g} without a unit: give '{value:g} ms' or '{value:g} s'")
     limits = Question.read({LIMITS[name]: value for name, value in bounds.items()}).values
+    for name, value in bounds.items():
+        if float(limits[LIMITS[name]]) > LONG[name] and not any(map(str.isalpha, str(value))):
+            raise ScenarioError(f"{name} = {value} without a unit: give '{value} ms' or '{value} s'")
     prices, used = _prices(question, names)
     words = {"engine": engine, "model": key, "format": precision}
-    rows, memory = _fitting(question, _candidates(question, prices["accelerator"], precision), words)
+    fleet = demand.get("accelerators", math.inf)
+    rows, memory = _fitting(question, _candidates(question, prices["accelerator"], precision), words, fleet)
+    value = pl.col(objective) if math.isinf(fleet) else 1.0 / pl.col("requests_per_s")
+    wish = Wish(limits, value, math.isinf(fleet) and objective in OBJECTIVES[:2], demand)
     found = pl.DataFrame(predict.latencies(rows, intervals=False))
-    ranked = _ranked(_answers(question, memory, found, prices)[0], limits, objective)
-    chosen = ranked.head(KEPT)["row"].to_list()
-    rows = predict.Rows([rows.words[row] for row in chosen], *(frame[chosen] for frame in rows[1:]))
-    frame, answers = _answers(question, memory[chosen], pl.DataFrame(predict.latencies(rows)), prices)
+    ranked = _ranked(_answers(question, memory, found, prices, wish)[0], wish)
+    count = KEPT
+    while True:
+        chosen = ranked.head(count)["row"].to_list()
+        taken = predict.Rows([rows.words[row] for row in chosen], *(frame[chosen] for frame in rows[1:]))
+        found = pl.DataFrame(predict.latencies(taken))
+        frame, answers = _answers(question, memory[chosen], found, prices, wish)
+        frame = _ranked(frame, wish)
+        least = frame.select(value * pl.col("expected_cost_ratio")).item(0, 0)
+        if not (others := ranked.slice(count).filter(_excess(limits) <= 1.0, value <= least).height):
+            break
+        count += others
     latencies = question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve()
     assumed = pl.concat([latencies.assumed(), answers.assumed()]).unique("quantity", maintain_order=True)
     used = used.union(CHOSEN, latencies.resolution.used, answers.resolution.used)
     warn_of_idle({name: value for name, value in question.values.items() if name in given.keys() - used}, ("serving",))
-    frame = _ranked(frame, limits, objective).drop("row")
+    frame = frame.drop("row")
     best = frame.row(0, named=True)
     breaks = tuple(
         f"{name} <= {limits[full]:.4g} s: the nearest plan has {best[f'{name}_s']:.4g} s"
@@ -231,6 +287,28 @@ def serve(
         if full in limits and best[f"{name}_s"] > limits[full]
     )
     return ServingPlan(best, breaks, frame, assumed)
+
+
+def _model(model: Any) -> tuple[str, Scenario]:
+    """Return name and shape of a model: known by any of its published names, or as :func:`factorykit.plan` reads it."""
+    try:
+        key = architecture_of("" if not isinstance(model, str) or model.endswith(".json") else model)
+    except UnknownName:
+        shape = model_of(model)
+        return shape.label or "model", shape
+    return key, architecture(key)
+
+
+def _demand(load: Any, users: Any, fleet: Any) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the quantities of a load, and the users or the accelerators from which requests per second follow."""
+    asked = dict(load.quantities) if isinstance(load, Trace) else {} if load is None else {"requests_per_s": load}
+    others = {"serving_users": users, "accelerators": fleet}
+    demand = {name: float(quantity(name).check(value)) for name, value in others.items() if value is not None}
+    both = len(demand) + ("requests_per_s" in asked and not isinstance(load, Trace)) > 1
+    if both or not (demand or asked):
+        got = "more than one" if both else "none"
+        raise ScenarioError(f"serve needs one of load (requests per second, or a trace), users and fleet, got {got}")
+    return {name: value for name, value in asked.items() if not (demand and name == "requests_per_s")}, demand
 
 
 def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -294,7 +372,7 @@ def _candidates(question: Question, names: Iterable[str], precision: str) -> lis
 
 
 def _fitting(
-    question: Question, sides: list[pl.DataFrame], words: Mapping[str, str]
+    question: Question, sides: list[pl.DataFrame], words: Mapping[str, str], fleet: float
 ) -> tuple[predict.Rows, pl.DataFrame]:
     """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
     import polars as pl
@@ -330,6 +408,9 @@ def _fitting(
             f"{least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each; give chips with more memory, a "
             "narrower precision or fewer tokens"
         )
+    if (smallest := float(both.filter(fits)["replica_accelerators"].min())) > fleet:  # type: ignore[arg-type]
+        raise ScenarioError(f"fleet = {fleet:g} is too small: one replica needs {smallest:.0f} accelerators or more")
+    fits &= both["replica_accelerators"] <= fleet
     both = both.filter(fits)
     shared = {n: v for n, v in question.values.items() if not isinstance(v, str)}
     numbers = [
@@ -349,11 +430,14 @@ def _fitting(
         {**words, "chip": name, "mode": "disagg" if split else "agg"}
         for name, split in both.select("accelerator", "prefill_separate").iter_rows()
     ]
+    counts = Counter((*(row[each] for each in FAMILY), row["mode"][:3]) for row in predict.measured()[0].words)
+    known = [counts[*(row[each] for each in FAMILY), row["mode"][:3]] for row in described]
+    both = both.with_columns(measured_points=pl.Series(known, dtype=pl.Float64))
     return predict.Rows(described, numbers[0], numbers[1], load), both.with_row_index("row")
 
 
 def _answers(
-    question: Question, memory: pl.DataFrame, found: pl.DataFrame, prices: pl.DataFrame
+    question: Question, memory: pl.DataFrame, found: pl.DataFrame, prices: pl.DataFrame, wish: Wish
 ) -> tuple[pl.DataFrame, Chain]:
     """Return candidates with throughput, cost and energy, with intervals where latencies have them, and their chain."""
     import polars as pl
@@ -366,22 +450,28 @@ def _answers(
     asked = pl.concat(
         frame.select(
             *(*PRICES, *STEP, "prefill_separate", "prefill_accelerators", "replica_accelerators"),
-            pl.col("prefill_s") * pl.col(f"ttft{first}_s") / pl.col("ttft_s"),
+            pl.when(prefill_separate=0.0).then(scaled).otherwise("prefill_s").alias("prefill_s"),
             pl.max_horizontal("prefill_workers", 1.0).alias("prefill_workers"),
             (pl.col("concurrent_requests") * pl.col("decode_workers")).alias("concurrent_requests"),
             pl.col(f"ttft{first}_s").alias("time_to_first_token_s"),
             pl.col(f"tpot{following}_s").alias("time_per_output_token_s"),
         )
         for first, following in bands
+        for scaled in [pl.col("prefill_s") * pl.col(f"tpot{following}_s") / pl.col("time_per_output_token_s")]
     )
-    chain = question.without(*asked.columns, *LAYOUT).asking(*ANSWERS).on(asked).resolve()
+    question = question.without(*asked.columns, *LAYOUT)
+    asked = asked.with_columns(requests_per_s=_load(question, asked, wish.demand))
+    chain = question.without("requests_per_s").asking(*ANSWERS).on(asked).resolve()
     scales = {name: 1e6 if "_usd_per_" in name else 1.0 for name in ANSWERS}
     answers = chain.run().select(
+        "requests_per_s",
         *((pl.col(name) * scales[name]).alias(short) for name, short in ANSWERS.items()),
         accelerators=pl.col("serving_replicas") * pl.col("replica_accelerators"),
         tokens_per_s_per_mw=1e6 / pl.col("serving_j_per_token"),
     )
     answers = answers.with_columns(cost_usd_per_h=pl.col("accelerators") * pl.concat([frame[PRICES[1]]] * len(bands)))
+    tokens = pl.col("requests_per_s") * question.values["output_tokens"] * SECONDS_PER_HOUR
+    answers = answers.with_columns(usd_per_million_served_tokens=1e6 * pl.col("cost_usd_per_h") / tokens)
     bill = answers.select(cluster_usd_per_h="cost_usd_per_h")
     even = question.without(*bill.columns).asking("break_even_requests_per_s").on(bill).resolve().run()
     answers = answers.with_columns(even["break_even_requests_per_s"])
@@ -390,7 +480,29 @@ def _answers(
     for name in middle.columns if ends else ():
         low, high = _interval(middle[name], [each[name] for each in ends])
         columns += [low.alias(f"{name}_low"), high.alias(f"{name}_high")]
-    return frame.drop("worker", "other", "prompts_fit", *STEP, *SPECIFICATIONS).hstack(columns), chain
+    if ends:
+        deviations = {
+            f"{name}_deviation": (pl.col(f"{name}_high_s") / pl.col(f"{name}_s")).log() / DEVIATIONS for name in LIMITS
+        }
+        over = {f"{name}_over": pl.col(f"{name}_s") / wish.limits.get(full, math.inf) for name, full in LIMITS.items()}
+        known = frame.with_columns(**deviations, **over)
+        ratio, kept = expected_cost(*(known[name] for name in arguments(expected_cost)))
+        if wish.counts:
+            needed = middle["users"] / middle["users_per_accelerator"] / frame["replica_accelerators"]
+            ratio = ((needed * ratio * BELOW).ceil() / middle["replicas"]).clip(1.0)
+        columns += [ratio.alias("expected_cost_ratio"), kept.alias("limit_probability")]
+    return frame.drop("worker", "other", "prompts_fit", LIMITS["tpot"], *STEP, *SPECIFICATIONS).hstack(columns), chain
+
+
+def _load(question: Question, asked: pl.DataFrame, demand: Mapping[str, float]) -> pl.Series | float:
+    """Return requests per second of each row: given, of users, or the most that all replicas of a fleet carry."""
+    if not demand:
+        return float(question.values["requests_per_s"])
+    names = ("users_per_accelerator", "request_latency_s", "user_think_s")
+    each, latency, think = question.asking(*names).on(asked).resolve().run().select(names).get_columns()
+    size = asked["replica_accelerators"]
+    most = each * size * (demand.get("accelerators", 0.0) / size).floor() * BELOW
+    return demand.get("serving_users", most) / serving_users(1.0, latency, think)
 
 
 def _interval(value: pl.Series, moved: Sequence[pl.Series]) -> tuple[pl.Series, pl.Series]:
@@ -403,10 +515,17 @@ def _interval(value: pl.Series, moved: Sequence[pl.Series]) -> tuple[pl.Series, 
     return value * np.exp(-down), value * np.exp(up)
 
 
-def _ranked(frame: pl.DataFrame, limits: Mapping[str, Any], objective: str) -> pl.DataFrame:
-    """Return candidates: those first that keep the limits best, then the least of the objective, then the fastest."""
+def _excess(limits: Mapping[str, Any]) -> pl.Expr:
+    """Return the latency farthest above its limit over that limit, at least 1."""
     import polars as pl
 
     over = [pl.col(f"{name}_s") / limits[full] for name, full in LIMITS.items() if full in limits]
-    excess = pl.max_horizontal(pl.col(objective) * 0.0 + 1.0, *over)
-    return frame.sort(excess, objective, "latency_s", maintain_order=True)
+    return pl.max_horizontal(pl.col("latency_s") * 0.0 + 1.0, *over)
+
+
+def _ranked(frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
+    """Return candidates: those first that keep the limits best, then the least expected objective, then the fastest."""
+    import polars as pl
+
+    ratio = pl.col("expected_cost_ratio") if "expected_cost_ratio" in frame.columns else 1.0
+    return frame.sort(_excess(wish.limits), wish.objective * ratio, "latency_s", maintain_order=True)

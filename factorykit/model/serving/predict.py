@@ -11,7 +11,7 @@ from factorykit.core.errors import FactorykitError
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import arguments
-from factorykit.formulas.serving import prefill_backlog_s
+from factorykit.formulas.serving.prefill import prefill_backlog_s
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving.features import tpot_features, ttft_features
 from factorykit.model.serving.points import (

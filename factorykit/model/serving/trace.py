@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import text_io, validation
+from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.vocabulary import quantity
@@ -44,12 +45,25 @@ class Trace:
 
     @property
     def quantities(self) -> dict[str, float]:
-        """Mean load, lengths and their variation, as :func:`factorykit.serve` takes them."""
+        """Load of the busiest hour, mean lengths and their variation, as :func:`factorykit.serve` takes them."""
         tokens = {name: self.requests[name] for name in COLUMNS[1:]}
-        found = {"requests_per_s": (self.requests.height - 1) / float(self.requests["arrival_s"][-1])}
+        found = {"requests_per_s": max(self.hourly())}
         found |= {name: float(column.mean()) for name, column in tokens.items()}  # type: ignore[arg-type]
         found |= {f"{name}_cv": float(column.std(ddof=0)) / found[name] for name, column in tokens.items()}  # type: ignore[arg-type]
         return found | ({} if self.cached_input_share is None else {"cached_input_share": self.cached_input_share})
+
+    def hourly(self) -> list[float]:
+        """Return the requests per second of each hour from the first request on; one number for a shorter trace.
+
+        An hour that the trace ends in is left out.
+        """
+        import polars as pl
+
+        arrival = self.requests["arrival_s"]
+        if (whole := int(arrival[-1] / SECONDS_PER_HOUR)) == 0:
+            return [(arrival.len() - 1) / float(arrival[-1])]
+        hours = (arrival / SECONDS_PER_HOUR).floor().cast(pl.Int64)
+        return [float((hours == hour).sum()) / SECONDS_PER_HOUR for hour in range(whole)]
 
     def __str__(self) -> str:
         """Return the load in one line, and the problems of the file in another."""
@@ -91,8 +105,9 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     Parameters
     ----------
     path
-        A file of Azure's LLM inference traces (CSV: ``TIMESTAMP,ContextTokens,GeneratedTokens``) or of Mooncake (a JSON
-        object a line: ``timestamp`` in ms, ``input_length``, ``output_length``, ``hash_ids`` of blocks of 512 tokens).
+        A file of Azure's LLM inference traces (CSV: ``TIMESTAMP,ContextTokens,GeneratedTokens``), of Mooncake (a JSON
+        object a line: ``timestamp`` in ms, ``input_length``, ``output_length``, ``hash_ids`` of blocks of 512 tokens),
+        or a CSV with ``arrival_s,input_tokens,output_tokens``.
 
     Returns
     -------
@@ -127,7 +142,8 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     frame, hashes = _mooncake(text) if text.lstrip().startswith("{") else (_azure(text), None)
     if frame is None:
         raise ScenarioError(
-            f"{path} must have the columns {', '.join(AZURE)}, or a JSON object with {', '.join(MOONCAKE)} in each line"
+            f"{path} must have the columns {', '.join(AZURE)} or {', '.join(COLUMNS)}, or a JSON object with "
+            f"{', '.join(MOONCAKE)} in each line"
         )
     unordered = int((frame["arrival_s"].drop_nulls().diff() < 0.0).sum())
     valid = pl.col("arrival_s").is_finite() & (pl.col("input_tokens") >= 1.0) & (pl.col("output_tokens") >= 1.0)
@@ -151,6 +167,8 @@ def _azure(text: str) -> pl.DataFrame | None:
         frame = pl.read_csv(text.encode(), infer_schema=False)
     except pl.exceptions.PolarsError:
         return None
+    if set(COLUMNS) <= set(frame.columns):
+        return frame.select(pl.col(name).cast(pl.Float64, strict=False) for name in COLUMNS)
     if not set(AZURE) <= set(frame.columns):
         return None
     time = pl.col(AZURE[0]).str.replace(r"([+-]\d\d:?\d\d|Z)$", "").str.slice(0, 26)

@@ -20,6 +20,12 @@ COLUMNS: Final = (
     *("ttft_s", "ttft_low_s", "ttft_high_s", "tpot_s", "tpot_low_s", "tpot_high_s"),
     *("tokens_per_s", "tokens_per_s_low", "tokens_per_s_high"),
 )
+MEASURED: Final = {
+    "ttft_error": ("ttft_s", "silicon_ttft_ms", 1e-3),
+    "tpot_error": ("tpot_s", "silicon_tpot_ms", 1e-3),
+    "tokens_per_s_error": ("tokens_per_s", "tokens_per_s", 1.0),
+}
+"""Predicted and measured column of each error, and the scale of the latter."""
 PUBLISHED: Final = {
     "ID": "id",
     "Model": "benchmark",
@@ -160,38 +166,20 @@ def _results(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
 
 
 def _table(frame: pl.DataFrame, numbers: list[int], found: dict[str, Any], reasons: list[str | None]) -> pl.DataFrame:
+    import numpy as np
     import polars as pl
 
-    row = pl.int_range(pl.len(), dtype=pl.Int64).alias("row")
-    schema = {"row": pl.Int64, **dict.fromkeys(COLUMNS, pl.Float64)}
-    predicted = pl.DataFrame({"row": numbers, **found}, schema_overrides={"row": pl.Int64})
-    predicted = predicted.select(
-        pl.col(name).cast(kind) if name in predicted.columns else pl.lit(None, kind).alias(name)
-        for name, kind in schema.items()
-    )
-    known = frame.select(
-        row,
-        (pl.col("id").cast(pl.String) if "id" in frame.columns else pl.lit(None, pl.String)).alias("id"),
-        *(
-            (
-                pl.col(name).cast(pl.Float64, strict=False) * scale
-                if name in frame.columns
-                else pl.lit(None, pl.Float64)
-            ).alias(new)
-            for name, scale, new in (
-                ("silicon_ttft_ms", 1e-3, "measured_ttft"),
-                ("silicon_tpot_ms", 1e-3, "measured_tpot"),
-                ("tokens_per_s", 1.0, "measured_rate"),
-            )
-        ),
+    def column(name: str) -> pl.Series:
+        values = np.full(frame.height, np.nan)
+        values[numbers] = found.get(name, np.nan)
+        return pl.Series(name, values, nan_to_null=True)
+
+    def measured(name: str, kind: Any = pl.Float64) -> pl.Expr:
+        return pl.col(name).cast(kind, strict=False) if name in frame.columns else pl.lit(None, kind)
+
+    return frame.select(
+        measured("id", pl.String).alias("id"),
+        *map(column, COLUMNS),
+        *((column(new) / measured(old) / scale - 1.0).alias(name) for name, (new, old, scale) in MEASURED.items()),
         pl.Series("reason", reasons, dtype=pl.String),
-    )
-    wide = known.join(predicted, on="row", how="left", maintain_order="left")
-    return wide.select(
-        "id",
-        *COLUMNS,
-        (pl.col("ttft_s") / pl.col("measured_ttft") - 1.0).alias("ttft_error"),
-        (pl.col("tpot_s") / pl.col("measured_tpot") - 1.0).alias("tpot_error"),
-        (pl.col("tokens_per_s") / pl.col("measured_rate") - 1.0).alias("tokens_per_s_error"),
-        "reason",
     )

@@ -60,13 +60,19 @@ class _InUnits:
                 )
 
     def _check(self) -> None:
-        raise NotImplementedError
+        """Refuse parameters that are not finite, and a range that is none."""
+        kind = type(self).__name__
+        _finite(kind, **{field.name: getattr(self, field.name) for field in fields(self)})  # type: ignore[arg-type]
+        _ordered(kind, *(getattr(self, name) for name in ("low", "high")))
 
-    def _shares(self, q: Any) -> Any:
-        """Return shares of the probability, checked."""
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
         if any(isinstance(number, str) for number in _numbers(self)):
             raise ScenarioError(f"{short_repr(self)} has units and no quantity; give plain numbers")
-        return number_or_array("q", q, 0.0, 1.0)
+        return self._quantiles(number_or_array("q", q, 0.0, 1.0))
+
+    def _quantiles(self, q: Any) -> Any:
+        raise NotImplementedError
 
 
 def _numbers(distribution: Any) -> list[Any]:
@@ -84,13 +90,9 @@ def in_units_of(row: Quantity, distribution: Distribution) -> Distribution:
         return distribution
 
     def number(value: Any) -> Any:
-        return (
-            tuple(map(number, value))
-            if isinstance(value, tuple)
-            else parse(row, value)
-            if isinstance(value, str)
-            else value
-        )
+        if isinstance(value, tuple):
+            return tuple(map(number, value))
+        return parse(row, value) if isinstance(value, str) else value
 
     parameters = {field.name: number(getattr(distribution, field.name)) for field in fields(distribution)}  # type: ignore[arg-type]
     return replace(distribution, **parameters)  # type: ignore[type-var]
@@ -133,13 +135,8 @@ class Uniform(_InUnits):
     low: float
     high: float
 
-    def _check(self) -> None:
-        _finite("Uniform", low=self.low, high=self.high)
-        _ordered("Uniform", self.low, self.high)
-
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
-        return self.low + (self.high - self.low) * self._shares(q)
+    def _quantiles(self, q: Any) -> Any:
+        return self.low + (self.high - self.low) * q
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +151,12 @@ class LogUniform(_InUnits):
     high: float
 
     def _check(self) -> None:
-        _finite("LogUniform", low=self.low, high=self.high)
-        _ordered("LogUniform", self.low, self.high)
+        _InUnits._check(self)
         if self.low <= 0.0:
             raise ScenarioError(f"LogUniform: low = {self.low!r} is not above zero; use Uniform")
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
-        return self.low * (self.high / self.low) ** self._shares(q)
+    def _quantiles(self, q: Any) -> Any:
+        return self.low * (self.high / self.low) ** q
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +178,9 @@ class Normal(_InUnits):
         if self.sd <= 0.0:
             raise ScenarioError(f"Normal: sd = {self.sd!r} is not above zero; a fixed value belongs in the base")
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
+    def _quantiles(self, q: Any) -> Any:
         below, above = (NORMAL.cdf((end - self.mean) / self.sd) for end in (self.low, self.high))
-        return self.mean + self.sd * normal_quantile(below + (above - below) * self._shares(q))
+        return self.mean + self.sd * normal_quantile(below + (above - below) * q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +198,7 @@ class LogNormal(_InUnits):
     mass: float = CENTRAL_MASS
 
     def _check(self) -> None:
-        _finite("LogNormal", low=self.low, high=self.high, mass=self.mass)
-        _ordered("LogNormal", self.low, self.high)
+        _InUnits._check(self)
         if self.low <= 0.0:
             raise ScenarioError(f"LogNormal: low = {self.low!r} is not above zero; use Normal")
         if not 0.0 < self.mass < 1.0:
@@ -218,9 +211,8 @@ class LogNormal(_InUnits):
         """Standard deviation of the logarithm."""
         return math.log(self.high / self.low) / (2.0 * NORMAL.inv_cdf(0.5 + 0.5 * self.mass))
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
-        return math.sqrt(self.low) * math.sqrt(self.high) * exp(self.sigma * normal_quantile(self._shares(q)))
+    def _quantiles(self, q: Any) -> Any:
+        return math.sqrt(self.low) * math.sqrt(self.high) * exp(self.sigma * normal_quantile(q))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +228,12 @@ class Triangular(_InUnits):
     high: float
 
     def _check(self) -> None:
-        _finite("Triangular", low=self.low, mode=self.mode, high=self.high)
-        _ordered("Triangular", self.low, self.high)
+        _InUnits._check(self)
         if not self.low <= self.mode <= self.high:
             raise ScenarioError(f"Triangular: mode = {self.mode!r} is outside [{self.low!r}, {self.high!r}]")
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
-        q, width, rise = self._shares(q), self.high - self.low, self.mode - self.low
+    def _quantiles(self, q: Any) -> Any:
+        width, rise = self.high - self.low, self.mode - self.low
         left = self.low + sqrt(q * width * rise)
         right = self.high - sqrt((1.0 - q) * width * (width - rise))
         return where(q * width < rise, left, right)
@@ -275,11 +265,8 @@ class Quantiles(_InUnits):
         if any(a > b for a, b in zip(self.values, self.values[1:], strict=False)):
             raise ScenarioError(f"Quantiles: values {self.values} fall somewhere; sort them with their shares")
 
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles."""
-        np = need("numpy")
-
-        return np.interp(self._shares(q), self.shares, self.values)
+    def _quantiles(self, q: Any) -> Any:
+        return need("numpy").interp(q, self.shares, self.values)
 
 
 def from_samples(values: Sequence[float]) -> Quantiles:

@@ -13,13 +13,11 @@ SOBOL_BITS: Final = 30
 """Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
 
 
-def points(d: int, n: int, seed: int, method: str = "sobol") -> Any:
-    """Return ``n`` points of the unit cube, one row each: scrambled Sobol points, a Latin hypercube, or random ones."""
-    return stretch(d, n, seed, method, 0, n)
-
-
 def stretch(d: int, n: int, seed: int, method: str, first: int, last: int) -> Any:
-    """Return the points from ``first`` to before ``last`` of ``n``; a Latin hypercube is made whole each time."""
+    """Return the points from ``first`` to before ``last`` of ``n``, one row each.
+
+    They are scrambled Sobol points, a Latin hypercube (made whole each time), or random ones.
+    """
     if method == "latin":
         return _hypercube(d, n, seed)[first:last]
     if method == "sobol":

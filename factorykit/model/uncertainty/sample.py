@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from factorykit.model.uncertainty.distributions import Distribution, check
 from factorykit.model.uncertainty.quasi_random import SOBOL_BITS, stretch
 from factorykit.model.uncertainty.study.parts import Numbered, column_of, evaluate_rows, max_part_rows
 from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered
-from factorykit.model.uncertainty.sweep import axes_of, combinations
+from factorykit.model.uncertainty.sweep import axes_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,8 +53,8 @@ def sample(
         Quantities that are known, as in :func:`factorykit.evaluate`; a distribution takes the place of a value.
     distributions
         Distributions of uncertain quantities; see :mod:`factorykit.model.uncertainty.distributions`.
-    outputs
-        Requested quantities; by default all that can be computed.
+    outputs, using, assume
+        As in :func:`factorykit.evaluate`; by default all outputs that can be computed.
     n
         Draws. Sobol points are best at powers of two.
     seed
@@ -64,10 +65,6 @@ def sample(
         Values of one or more quantities at which all draws are repeated, for a band along an axis.
     out, engine
         A Parquet file, or the folder of a study and its engine, as in :func:`factorykit.sweep`.
-    using
-        Model of a quantity that has alternatives.
-    assume
-        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -115,7 +112,7 @@ class Drawn(Numbered):
     @property
     def rows(self) -> int:
         """Draws at every combination."""
-        return self.n * combinations(self.axes)
+        return self.n * math.prod(map(len, self.axes.values()))
 
     @property
     def rows_a_part(self) -> int:
@@ -126,12 +123,13 @@ class Drawn(Numbered):
         """Return the rows from ``first`` to before ``last``."""
         import polars as pl
 
-        row, places, columns = pl.int_range(first, last, dtype=pl.Int64, eager=True), combinations(self.axes), {}
+        row, places, columns = pl.int_range(first, last, dtype=pl.Int64, eager=True), self.rows // self.n, {}
         for name, values in self.axes.items():
             places //= len(values)
             columns[name] = column_of(name, values).gather(row // (self.n * places) % len(values))
         cube = self._cube(first, last)
-        columns |= {name: column(cube[:, i], each) for i, (name, each) in enumerate(self.distributions.items())}
+        for i, (name, distribution) in enumerate(self.distributions.items()):
+            columns[name] = need("numpy").asarray(distribution.ppf(cube[:, i]), dtype=float)
         return evaluate_rows(self.question, pl.DataFrame(columns)).select((row % self.n).alias("draw"), pl.all())
 
     def _cube(self, first: int, last: int) -> Any:
@@ -152,11 +150,6 @@ class Drawn(Numbered):
         distributions = {name: repr(distribution) for name, distribution in self.distributions.items()}
         drawn = {"distributions": distributions, "n": self.n, "seed": self.seed, "method": self.method}
         return self.question.describe() | drawn | {"grid": {name: list(values) for name, values in self.axes.items()}}
-
-
-def column(points: Any, distribution: Distribution) -> Any:
-    """Return quantiles at ``points`` as doubles."""
-    return need("numpy").asarray(distribution.ppf(points), dtype=float)
 
 
 def bands(
@@ -371,9 +364,7 @@ def _bars(
 
     low, high = pair if len(pair := as_list("swing", swing)) == 2 else (1.0, 0.0)
     if not (is_number(low) and is_number(high) and 0.0 <= low < high <= 1.0):
-        raise ScenarioError(
-            f"swing = {short_repr(swing)} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)"
-        )
+        raise ScenarioError(f"swing = {short_repr(swing)} is no rising pair in [0, 1]; give e.g. (0.05, 0.95)")
     medians = {name: float(d.ppf(0.5)) for name, d in distributions.items()}
     columns = {name: np.full(2 * len(distributions) + 1, medians[name]) for name in distributions}
     ends = []

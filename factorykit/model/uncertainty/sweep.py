@@ -68,18 +68,14 @@ def sweep(
         Values by quantity, words such as accelerators among them; the last quantity changes fastest. Or a frame, lazy
         or not, whose rows are evaluated in their order. A lazy query runs once; to resume a study it must return its
         rows in the same order, so sort the result of ``group_by``, ``unique`` or ``join``.
-    outputs
-        Requested quantities; by default all that can be computed.
+    outputs, using, assume
+        As in :func:`factorykit.evaluate`; by default all outputs that can be computed.
     out
         A file whose name ends in ``.parquet``, written whole or not at all; or the folder of a study, in parts: called
         again, it goes on where it was stopped. Both in bounded memory.
     engine
         Of a study: ``"local"``, this process; ``"ray"``, the workers of Ray on this machine, or on the cluster that it
         is connected to; or the address of one, ``"ray://host:10001"``. The rows are the same.
-    using
-        Model of a quantity that has alternatives.
-    assume
-        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -132,18 +128,6 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str,
     return axes
 
 
-def combinations(axes: Mapping[str, Sequence[Any]]) -> int:
-    """Return how many rows a grid has.
-
-    >>> combinations({"mfu": [0.3, 0.4], "pue": [1.1, 1.2, 1.3]})
-    6
-    """
-    count = 1
-    for values in axes.values():
-        count *= len(values)
-    return count
-
-
 def _ends(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     """Return a few combinations with every word and the ends of every axis of numbers.
 
@@ -168,7 +152,7 @@ class Crossed(Design):
     @property
     def rows(self) -> int:
         """Combinations."""
-        return combinations(self.axes)
+        return math.prod(map(len, self.axes.values()))
 
     @property
     def parts(self) -> int:
@@ -241,13 +225,9 @@ class Listed(Numbered):
     listed: pl.LazyFrame
     question: Question
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self._rows
-
     @cached_property
-    def _rows(self) -> int:
+    def rows(self) -> int:  # type: ignore[override]
+        """Number of rows."""
         import polars as pl
 
         return self.listed.select(pl.len()).collect(engine="streaming").item()

@@ -13,6 +13,7 @@ from factorykit.engine.providers.accelerators import chip_in
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
 from factorykit.model.performance.source_terms import read_notes
+from factorykit.model.performance.training_runs import positive
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,10 +142,7 @@ def _frame(rows: Any) -> pl.DataFrame:
     there = frame.columns
     read = frame.select(
         *((pl.col(name) if name in there else pl.lit(None)).cast(pl.String).alias(name) for name in TEXTS),
-        *(
-            (pl.col(name) if name in there else pl.lit(None)).cast(pl.Float64, strict=False).alias(name)
-            for name in NUMBERS
-        ),
+        *(positive(frame, name).alias(name) for name in NUMBERS),
     )
     return read.with_columns(accelerator=pl.coalesce("hardware", "accelerator"))
 

@@ -99,7 +99,7 @@ class Tables:
         self._units: dict[str, dict[str, str]] = {}
 
     def row(self, name: str, key: str) -> dict[str, Any]:
-        """Return the row of a thing, or of a statement; for a thing with several statements the preferred one.
+        """Return the row of an entity, or of a statement; for an entity with several statements the preferred one.
 
         Raises
         ------

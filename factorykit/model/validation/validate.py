@@ -181,6 +181,7 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         (pl.col("memory_needed_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0 + ROUNDING).alias("over"),
     )
     wide = wide.with_columns(reported_bytes())
+    wide = wide.with_columns(pl.col("memory_peak_bytes") * pl.col("chip_devices"))
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
     columns = ("row", "family", "assumed", "memory_binding", "reported_bytes")
     return best.select(*columns, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])

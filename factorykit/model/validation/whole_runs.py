@@ -14,7 +14,12 @@ from factorykit.engine.providers.constants import constants
 from factorykit.formulas.compute import training_flop
 from factorykit.model.performance.source_terms import read_words
 from factorykit.model.performance.training_runs import (
+    DEFAULT_BATCH_TOKENS,
+    LONG_SEQUENCE,
+    LONG_YEAR,
     NUMBERS,
+    SHAPE,
+    SHORT_SEQUENCE,
     positive,
     shape_by_name,
     software_year,
@@ -22,11 +27,8 @@ from factorykit.model.performance.training_runs import (
 )
 from factorykit.model.planning.published_runs import (
     DEFAULT_DAYS,
-    LONG_SEQUENCE,
-    LONG_YEAR,
     MAX_ACCELERATORS,
     MIN_ACCELERATORS,
-    SHORT_SEQUENCE,
     START_LAG,
 )
 from factorykit.model.validation.validate import validate
@@ -42,18 +44,6 @@ OUTCOMES: Final = (
 """Columns that are unknown before a run ends; predictions do not read them."""
 NULL_UTILIZATION: Final = 0.4
 """Model FLOP utilization of the baseline, 6 N D at 40 % of the 16-bit peak."""
-DEFAULT_BATCH_TOKENS: Final = 4_194_304.0
-"""Tokens of a batch where a source does not state them, as in LLaMA, BLOOM, PaLM and Falcon."""
-DENSE: Final[Mapping[str, str]] = {
-    "layers": "layers",
-    "hidden": "hidden_size",
-    "heads": "attention_heads",
-    "kv_heads": "kv_heads",
-    "ffn": "ffn_size",
-    "mlp_gated": "gated_ffn",
-    "vocab": "vocabulary_size",
-}
-"""Columns of the shape of a dense model, and their names in the vocabulary."""
 FULLY_SHARDED: Final = 3.0
 """ZeRO stage that shards a model without further degrees; below it the layout is searched."""
 OVERHEAD_SHARE: Final = 0.15
@@ -210,7 +200,7 @@ def _of_size(total: float) -> dict[str, Any]:
     from factorykit.model.planning.candidates import dense
 
     shape = dense(total)
-    return {column: shape[name] for column, name in DENSE.items()}
+    return {column: shape[name] for column, name in SHAPE.items() if shape.get(name)}
 
 
 def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import factorykit as fk
 from factorykit.core.extras import grouped_names
-from factorykit.site.page_layout import Around, template
+from factorykit.site.page_layout import PageContext, template
 from factorykit.site.pages.markdown import Marked, code, dashed, front, heading, table
 
 SIGNATURE: Final = 96
@@ -48,19 +48,19 @@ def reference(name: str, attributes: str = "") -> Marked:
     return Marked(f"[{code(f'fk.{name}')}](/{PLACE}/{_file(name)}){attributes}")
 
 
-def write(out: Path, around: Around) -> list[list[str]]:
+def write(out: Path, context: PageContext) -> list[list[str]]:
     """Write a page for each public name below ``out``, and return their entries for the search."""
     groups = {name: title for title, names in grouped_names(str(fk.__doc__)).items() for name in names}
     entries = [(name, *entry) for name in fk.__all__ for entry in _entries(f"fk.{name}", getattr(fk, name))]
     texts = _rendered([_rst(doc) for *_, doc in entries])
-    made, words = template("reference.html"), around.words("../../../")
+    made, words = template("reference.html"), context.values("../../../")
     (out / PLACE).mkdir(parents=True, exist_ok=True)
     found = []
     for name in fk.__all__:
         whole, *members = [(call, text) for (of, call, _), text in zip(entries, texts, strict=True) if of == name]
-        thing = getattr(fk, name)
+        item = getattr(fk, name)
         page = {"name": name, "group": groups.get(name, ""), "call": whole[0], "text": whole[1], "members": members}
-        page |= {"summary": _summary(thing), "source": _source(thing)}
+        page |= {"summary": _summary(item), "source": _source(item)}
         (out / PLACE / _file(name)).write_text(made.render(words | page), "utf-8")
         called = " ".join(call.partition("(")[0] for call, _ in (whole, *members))
         found.append([f"{PLACE}/{_file(name)}", f"fk.{name}", "", f"{page['summary']} {called}"])
@@ -72,15 +72,15 @@ def _file(name: str) -> str:
     return f"{name}.html" if name == name.lower() else f"{name}-type.html"
 
 
-def _summary(thing: Any) -> str:
-    first = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+def _summary(item: Any) -> str:
+    first = (inspect.getdoc(item) or "").partition("\n\n")[0]
     return " ".join(re.sub(r":\w+:`~?|``", "`", first).split())
 
 
-def _source(thing: Any) -> str:
+def _source(item: Any) -> str:
     """Return the file and line of a definition."""
-    file = Path(str(inspect.getsourcefile(thing))).relative_to(Path(fk.__file__).parents[1]).as_posix()
-    return file if isinstance(thing, types.ModuleType) else f"{file}#L{inspect.getsourcelines(thing)[1]}"
+    file = Path(str(inspect.getsourcefile(item))).relative_to(Path(fk.__file__).parents[1]).as_posix()
+    return file if isinstance(item, types.ModuleType) else f"{file}#L{inspect.getsourcelines(item)[1]}"
 
 
 def api_entries() -> Iterator[tuple[str, str]]:
@@ -89,27 +89,33 @@ def api_entries() -> Iterator[tuple[str, str]]:
         yield from _entries(f"fk.{name}", getattr(fk, name))
 
 
-def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:
+def _entries(name: str, item: Any) -> Iterator[tuple[str, str]]:
     """Yield the signature and docstring of a public name and of its members."""
-    yield _call(name, thing), inspect.getdoc(thing) or ""
-    if isinstance(thing, types.ModuleType) and thing.__name__.rpartition(".")[2] not in LISTED:
-        public = getattr(thing, "__all__", vars(thing))  # names loaded lazily are listed before their first use
+    yield _call(name, item), inspect.getdoc(item) or ""
+    if isinstance(item, types.ModuleType) and item.__name__.rpartition(".")[2] not in LISTED:
+        public = getattr(item, "__all__", vars(item))  # names loaded lazily are listed before their first use
         for inner in sorted(public):
-            value = getattr(thing, inner)
-            if not inner.startswith("_") and getattr(value, "__module__", "").startswith(thing.__name__):
+            value = getattr(item, inner)
+            if not inner.startswith("_") and getattr(value, "__module__", "").startswith(item.__name__):
                 yield _call(f"{name}.{inner}", value), inspect.getdoc(value) or ""
-    if isinstance(thing, type):
-        for inner, value in vars(thing).items():
+    if isinstance(item, type):
+        for inner, value in members(item).items():
             if not inner.startswith("_") and inspect.getdoc(value) and (callable(value) or isinstance(value, property)):
                 yield _call(f"{name.rpartition('.')[2]}.{inner}", value), inspect.getdoc(value) or ""
 
 
-def _call(name: str, thing: Any) -> str:
+def members(item: type) -> dict[str, Any]:
+    """Return the members that a class defines or inherits from another class of this package."""
+    own = (base for base in reversed(item.__mro__) if base.__module__.startswith("factorykit."))
+    return {name: value for base in own for name, value in vars(base).items()}
+
+
+def _call(name: str, item: Any) -> str:
     """Return the signature of a callable, with one argument per line if it is long."""
-    if isinstance(thing, (types.ModuleType, property)) or (isinstance(thing, type) and issubclass(thing, Warning)):
+    if isinstance(item, (types.ModuleType, property)) or (isinstance(item, type) and issubclass(item, Warning)):
         return name
     try:
-        signature = inspect.signature(thing)
+        signature = inspect.signature(item)
     except (ValueError, TypeError):
         return name
     written = [

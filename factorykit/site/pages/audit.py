@@ -42,16 +42,11 @@ def audit_pages(data: Path) -> dict[str, str]:
     rows = audit()
     sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
     documents = rows["document"].unique(maintain_order=True).to_list()
-    counts = rows.group_by("document", "verdict").len()
+    groups = {link(_short(sources[name]), _page(name)): rows.filter(document=name) for name in documents}
     verdicts = [
-        [
-            link(_short(sources[name]), _page(name)),
-            *(_count(counts, name, verdict) for verdict in VERDICTS),
-            rows.filter(pl.col("document") == name).height,
-        ]
-        for name in documents
+        [name, *((group["verdict"] == verdict).sum() for verdict in VERDICTS), group.height]
+        for name, group in {**groups, "All": rows}.items()
     ]
-    every = ["All", *(rows.filter(pl.col("verdict") == verdict).height for verdict in VERDICTS), rows.height]
     worst = (
         rows.filter(pl.col("ratio") > 0, ~pl.col("verdict").is_in(["agrees", "rounding"]))
         .sort(pl.col("ratio").log().abs(), descending=True, maintain_order=True)
@@ -73,7 +68,7 @@ def audit_pages(data: Path) -> dict[str, str]:
         heading("Verdicts by document", "sec-verdicts"),
         markdown.table(
             [("Document", "-" * 40), *((verdict.capitalize(), "-------:") for verdict in (*VERDICTS, "all"))],
-            [*verdicts, every],
+            verdicts,
         ),
         heading(f"The {WORST} claims that are farthest off", "sec-worst"),
         markdown.table(
@@ -90,9 +85,7 @@ def audit_pages(data: Path) -> dict[str, str]:
     pages = {"audit": "\n\n".join(overview) + "\n"}
     cells = {row["claim"]: row for row in table("claims").collect().to_dicts()}
     for name in documents:
-        pages[_page(name)] = _document_page(
-            sources[name], rows.filter(pl.col("document") == name).to_dicts(), cells, sources
-        )
+        pages[_page(name)] = _document_page(sources[name], rows.filter(document=name).to_dicts(), cells, sources)
     return pages
 
 
@@ -186,10 +179,6 @@ def _amount(value: float, unit: str) -> Marked:
 
 def _ratio(value: float) -> str:
     return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}"
-
-
-def _count(counts: Any, document: str, verdict: str) -> int:
-    return counts.filter((counts["document"] == document) & (counts["verdict"] == verdict))["len"].sum()
 
 
 def _short(document: dict[str, Any]) -> str:

@@ -79,7 +79,7 @@ def data_pages(data: Path, downloads: Path, site: str = LOCAL_SITE) -> dict[str,
     overview = [
         head,
         escaped(package.get("description", "")),
-        _things(package),
+        _entities(package),
         "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
         f"columns, units, keys, sources, licences and hashes.{also if croissant.is_file() else ''} "
         f"Version {escaped(package.get('version', ''))}.",
@@ -118,7 +118,7 @@ def _contents(resources: Sequence[dict[str, Any]]) -> str:
     return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
 
 
-def _things(package: dict[str, Any]) -> str:
+def _entities(package: dict[str, Any]) -> str:
     """Return the sentence with the links to the entity pages."""
     titles = {each["name"]: each["title"] for each in package["resources"] if each["name"] in PAGES}
     links = ", ".join(browser(title, name) for name, title in titles.items())

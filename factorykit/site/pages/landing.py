@@ -9,7 +9,7 @@ from typing import Final
 
 from factorykit.core.errors import SiteError
 from factorykit.site.feeds import changes_text, news
-from factorykit.site.pages.markdown import Marked, escaped
+from factorykit.site.pages.markdown import escaped
 from factorykit.site.pages.methods import formula_link
 from factorykit.site.table_data import load
 
@@ -46,14 +46,10 @@ def numbers() -> str:
         "training_carbon_kg": "including the manufacture of the machines",
     }
     shown = [
-        f"::: {{.fk-card}}\n[{text}](notebooks/{page}.ipynb)\n\n{notes[name]}; {_formula(name)}\n:::"
+        f"::: {{.fk-card}}\n[{text}](notebooks/{page}.ipynb)\n\n{notes[name]}; {formula_link(name, 'formula')}\n:::"
         for name, (text, page) in cards.items()
     ]
     return "\n\n".join(["::: {.fk-cards .fk-numbers}", *shown, ":::"]) + "\n"
-
-
-def _formula(name: str) -> Marked:
-    return formula_link(name, "formula")
 
 
 def notebooks(folder: Path) -> dict[str, str]:
@@ -72,9 +68,9 @@ def notebooks(folder: Path) -> dict[str, str]:
 
 def new(data: Path) -> str:
     """Return the latest table changes with a link to the feed."""
-    shelf = load(data)
-    changed = list(islice(news(shelf), LISTED)) if shelf else []
-    titles = {name: table.resource["title"] for name, table in shelf.tables.items()} if shelf else {}
+    package = load(data)
+    changed = list(islice(news(package), LISTED)) if package else []
+    titles = {name: table.resource["title"] for name, table in package.tables.items()} if package else {}
     lines = [
         f"- {day}, [{escaped(titles.get(name, name))}](tables/data_changes.html?q={name}): {changes_text(rows)}"
         for day, name, rows in changed

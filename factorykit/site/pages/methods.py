@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from factorykit.core.vocabulary import Quantity, quantity
+from factorykit.engine.emit.latex import as_latex, symbol_latex
 from factorykit.formulas import TOPICS, arguments, catalogue, topic
 from factorykit.formulas.bibliography import references
-from factorykit.formulas.expressions import as_latex, steps, symbol_latex, trace
+from factorykit.formulas.expressions import steps, trace
 from factorykit.site.pages.markdown import Marked, callout, code, dashed, escaped, front, heading, link, math
 
 MATH_ROLE = re.compile(r":math:`([^`]+)`")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from factorykit.core.vocabulary import Quantity, vocabulary
+from factorykit.engine.emit.latex import symbol_latex
 from factorykit.formulas import catalogue, topic
-from factorykit.formulas.expressions import symbol_latex
 from factorykit.site.pages.markdown import Marked, code, dashed, escaped, front, heading, math, table
 from factorykit.site.pages.methods import formula_link, topic_title, users_of_quantities
 
@@ -70,7 +70,7 @@ def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
     return [
         Marked(f"[[{escaped(row.label)}]{{.fk-name}} {code(row.name)}]{{#{dashed(row.name)}}}"),
         math(symbol_latex(row.name)) if row.symbol else "",
-        _unit(row),
+        "–" if row.unit == "1" else row.unit,
         _bounds(row),
         Marked(f"{escaped(row.meaning)} [{'; '.join(links)}]{{.fk-uses}}"),
     ]
@@ -79,10 +79,6 @@ def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
 def _given(row: Quantity) -> str:
     neutral = f"{row.neutral:g}" if isinstance(row.neutral, float) else row.neutral
     return f"given; {neutral} by default" if neutral else "given"
-
-
-def _unit(row: Quantity) -> str:
-    return {"1": "–", "text": "text"}.get(row.unit, row.unit)
 
 
 def _bounds(row: Quantity) -> str:

@@ -280,7 +280,7 @@ export class Answer {
     const found = runs.map(({ key, label, accelerator, accelerators, days, computed }) => {
       const miss = `${computed.wall_days > days ? "+" : "−"}${rounded(Math.abs(computed.wall_days / days - 1) * 100, 2)} %`;
       const price = computed.run_cost_usd / computed.wall_days;
-      return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}things/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed (${miss})` };
+      return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}entities/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed (${miss})` };
     });
     const { deadline_s, budget_usd } = question.limits;
     this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: found.filter(({ y }) => Number.isFinite(y)), saidY: (value) => `${short(value)}$` }), sets.map(({ label, color }) => [label, color]));

@@ -222,7 +222,7 @@ def page_data() -> dict[str, Any]:
         "parts": list(PARTS),
         "also": list(ALSO),
         "ofChip": [step.quantity for step in steps if step.quantity in MISSING or step.arguments == ("accelerator",)],
-        "published": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in PUBLISHED},
+        "published": {name: ["Llama Team 2024", "entities/sources/llama3_paper.html"] for name in PUBLISHED},
         "cells": list(MISSING),
         "release": version("factorykit"),
         "menus": menus,
@@ -273,9 +273,11 @@ def _publishers() -> dict[str, str]:
     urls = dict(
         tables.table("sources").filter(pl.col("url").is_not_null()).select("source", "url").collect().iter_rows()
     )
-    found = {f"things/sources/{row.source}.html": row.source for row in defaults().values()}
-    found |= {f"things/sources/{source}.html": source for source in ("llama3_paper", *(row[3] for row in _failures()))}
-    found |= {f"things/accelerators/{key}.html": str(chip["source"]) for key, chip in chips().items()}
+    found = {f"entities/sources/{row.source}.html": row.source for row in defaults().values()}
+    found |= {
+        f"entities/sources/{source}.html": source for source in ("llama3_paper", *(row[3] for row in _failures()))
+    }
+    found |= {f"entities/accelerators/{key}.html": str(chip["source"]) for key, chip in chips().items()}
     for name, key in (
         ("rental_offers", "accelerator"),
         ("architectures", "architecture"),
@@ -402,11 +404,11 @@ def _step(step: Step) -> list[Any]:
     if step.origin == SPECIFICATION or step.arguments == ("accelerator",):
         source = value_source(step, {}) if step.origin == DEFAULT else ""
         table = "rental_offers" if step.quantity in RENTED else TABLE_OF.get(step.quantity)
-        href = f"tables/{table}.html?q={{accelerator}}" if table else "things/accelerators/{accelerator}.html"
+        href = f"tables/{table}.html?q={{accelerator}}" if table else "entities/accelerators/{accelerator}.html"
         return ["chip", href, source.removeprefix("of the chip: ")]
     row = defaults().get(step.quantity)
     source = row.source if row and step.origin == DEFAULT else ""
-    href = f"things/sources/{source}.html" if source else ""
+    href = f"entities/sources/{source}.html" if source else ""
     if step.origin == CALIBRATED:
         href = f"tables/performance_constants.html?q={step.quantity}"
     source = value_source(step, {}) if step.origin in (DEFAULT, CALIBRATED, NEUTRAL) else ""

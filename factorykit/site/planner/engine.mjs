@@ -1,6 +1,6 @@
 // The planner engine: the generated model, the layout search and the uncertainty draws, independent of the page.
 import { normalQuantile, strata } from "./draws.mjs";
-import { alternatives, DAY_S, ranked, requestLimits } from "./rank.mjs";
+import { alternatives, DAY_S, isSoonest, ranked, requestLimits } from "./rank.mjs";
 import { shapeOf } from "./shapes.mjs";
 
 // The batch size nearest to the given number of sequences that is divisible over the accelerators.
@@ -72,14 +72,29 @@ export class Engine {
       for (const way of question.ways) {
         for (const tier of question.tiers) {
           const fixed = { ...this.given(question), accelerator };
-          const used = new Set();
-          for (const available of question.counts ?? this.defaultCounts(fixed)) {
-            const found = question.counts ? this.soonest(way, tier, fixed, available) : this.using(way, tier, { ...fixed, accelerators: available });
-            if (used.size === used.add(found.given.accelerators).size) continue;
-            for (const site of question.sites) yield { ...this.offered(question, this.at(found, site)), available };
-          }
+          for (const [found, available] of this.within(question, way, tier, fixed)) for (const site of question.sites) yield { ...this.offered(question, this.at(found, site)), available };
         }
       }
+    }
+  }
+
+  // The plans of an accelerator, each with the available number: all usable counts, or without limits the fastest.
+  *within(question, way, tier, fixed) {
+    const { parts, counts } = this.model;
+    const all = (accelerators) => this.using(way, tier, { ...fixed, accelerators });
+    const available = question.counts ?? this.defaultCounts(fixed);
+    if (!question.counts || parts.some((part) => fixed[part] !== undefined)) {
+      for (const count of available) yield [all(count), count];
+    } else if (isSoonest(question)) {
+      const used = new Set();
+      for (const count of available) {
+        const found = this.soonest(way, tier, fixed, count);
+        if (used.size !== used.add(found.given.accelerators).size) yield [found, count];
+      }
+    } else {
+      const [low] = this.fewest(fixed);
+      const tried = new Set(available.flatMap((most) => usable(counts.odd, most).filter((count) => count >= Math.min(low, most / 2))));
+      for (const count of [...tried].sort((a, b) => b - a)) yield [all(count), Math.min(...available.filter((most) => most >= count))];
     }
   }
 
@@ -102,10 +117,8 @@ export class Engine {
 
   // The default numbers of accelerators: enough for the memory, and for a run of two days to three years.
   defaultCounts(given) {
-    const { steps, bytes, mfu, minS, maxS, most } = this.model.counts;
-    const { training_flop: work, parameters, peak_flop_per_s: peak, accelerator_memory_bytes: memory, scale_up_domain: domain } = this.model.chain(given);
-    const seconds = work / (peak * mfu);
-    const low = Math.max((bytes * parameters) / memory, seconds / maxS, 1);
+    const { steps, minS, most } = this.model.counts;
+    const [low, seconds, domain] = this.fewest(given);
     const high = Math.min(Math.max(seconds / minS, 16 * low), most);
     const found = new Set();
     for (let power = Math.floor(Math.log2(low)) - 3; power <= Math.ceil(Math.log2(high)); power++) for (const step of steps) found.add(step * 2 ** power);
@@ -113,21 +126,28 @@ export class Engine {
     return [...found].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((one, other) => one - other);
   }
 
-  // The plan with the fastest count; some of the available accelerators may stay idle.
+  // The least number of accelerators, the time of the run on one [s], and the number in a fast fabric.
+  fewest(given) {
+    const { bytes, mfu, maxS } = this.model.counts;
+    const { training_flop: work, parameters, peak_flop_per_s: peak, accelerator_memory_bytes: memory, scale_up_domain: domain } = this.model.chain(given);
+    const seconds = work / (peak * mfu);
+    return [Math.max((bytes * parameters) / memory, seconds / maxS, 1), seconds, domain];
+  }
+
+  // The plan with the fastest count, the cheapest of equally fast ones; some of the accelerators may stay idle.
   soonest(way, tier, fixed, available) {
-    const { parts, counts } = this.model;
-    const all = () => this.using(way, tier, { ...fixed, accelerators: available });
-    if (parts.some((part) => fixed[part] !== undefined)) return all();
     let [best, fewest] = [null, Infinity];
-    for (const [tried, accelerators] of usable(counts.odd, available).entries()) {
-      if (best ? accelerators < fewest : tried === counts.undivided) break;
+    for (const accelerators of usable(this.model.counts.odd, available)) {
+      if (best && accelerators < fewest) break;
       const found = this.using(way, tier, { ...fixed, accelerators });
       if (found.refused?.missing) return found;
-      if (found.refused || found.values.wall_days >= (best?.values.wall_days ?? Infinity)) continue;
+      if (found.refused) continue;
+      const { wall_days, run_cost_usd } = found.values;
+      if (best && (wall_days > best.values.wall_days || (wall_days === best.values.wall_days && run_cost_usd >= best.values.run_cost_usd))) continue;
       best = found;
       fewest = accelerators * found.values.predicted_mfu * found.values.goodput;
     }
-    return best ?? all();
+    return best ?? this.using(way, tier, { ...fixed, accelerators: available });
   }
 
   // The plan for a count: results of the best layout, missing values, or the violated rule.
@@ -228,9 +248,9 @@ export class Engine {
     );
   }
 
-  // All feasible plans of a question, cached until a question differs in more than limits and objective.
+  // All feasible plans of a question, cached until a question differs in more than the values of limits and objective.
   *candidates(question) {
-    const key = JSON.stringify({ ...question, limits: null, objective: null });
+    const key = JSON.stringify({ ...question, limits: null, objective: null, soonest: isSoonest(question) });
     if (this.asked !== key) {
       const [works, others] = [[], []];
       for (const plan of this.plans(question)) {

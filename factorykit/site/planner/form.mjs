@@ -22,7 +22,7 @@ const TEXTS = {
   counts: ["4096, 8192, 16384", (text) => text.trim().split(/[\s,;]+/).join(",")],
   offers: ["provider, h100_sxm, 2.1 USD/h, 4096", (text) => text.trim()],
 };
-const NOTHING = { deadline_s: "no deadline", budget_usd: "no budget", facility_power_w: "no limit", accelerators: "as many as suit", time_to_first_token_s: "no limit", time_per_output_token_s: "no limit", users: "by requests per second" };
+const NOTHING = { deadline_s: "no deadline", budget_usd: "no budget", facility_power_w: "no limit", accelerators: "as many as suit", time_to_first_token_s: "no limit", time_per_output_token_s: "no limit", users: "by requests per second", fleet: "as many as the load needs" };
 const A_SIZE = "a size";
 const PASTED = "pasted";
 
@@ -291,7 +291,7 @@ export class Form {
 
   // The address of the chosen failure rate.
   source({ failures }) {
-    return `${this.root}things/sources/${this.page.menus.failures.find(([key]) => key === failures)[3]}.html`;
+    return `${this.root}entities/sources/${this.page.menus.failures.find(([key]) => key === failures)[3]}.html`;
   }
 
   // The source of the value: the planner, the chip, a source with a link, or the reader.
@@ -303,7 +303,7 @@ export class Form {
     if (state[name] !== undefined) {
       if (name === "model" && state.shape) origin = describe(page, "shape", state.shape);
       else if (name === "model" && this.known(state.model)) [origin, href] = ["architecture", `${root}tables/architectures.html?q=${state.model}`];
-      else if (name === "accelerator") [origin, href] = ["data sheet", `${root}things/accelerators/${state.accelerator}.html`];
+      else if (name === "accelerator") [origin, href] = ["data sheet", `${root}entities/accelerators/${state.accelerator}.html`];
       else if (name === "offer") [origin, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
       else if (name === "site") [origin, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];
       else if (name === "failures") [origin, href] = ["its source", this.source(state)];

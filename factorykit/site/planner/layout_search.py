@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from factorykit.engine.emit.javascript import OWN, condition, object_of, statements
+from factorykit.engine.emit.javascript import OWN, as_javascript, condition, object_of, statements
 from factorykit.engine.rules import RULES
 from factorykit.engine.step import Step, leaves, split
 from factorykit.formulas import arguments
-from factorykit.formulas.expressions import Symbol, as_javascript
+from factorykit.formulas.expressions import Symbol
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
 from factorykit.model.performance.layouts import CANDIDATES, CONDITIONS, PARTS, SHARE, fits_in_memory, sure_room
 

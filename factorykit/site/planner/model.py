@@ -26,8 +26,8 @@ from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, SHARE
 from factorykit.model.performance.layouts import MEMORY as LAYOUT_MEMORY
 from factorykit.model.planning import candidates, summary, uncertainty
 from factorykit.model.planning.candidates import OPTIMA, OWNED, RESULTS, alternative_models, outputs
-from factorykit.model.planning.constraints import TIERS, WAYS
-from factorykit.model.planning.plan import DRAWS, MAX_USUAL_DAYS
+from factorykit.model.planning.constraints import MAX_USUAL_DAYS, TIERS, WAYS
+from factorykit.model.planning.plan import DRAWS
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.distributions import LogNormal
 from factorykit.site.planner.layout_search import candidates_function, search_function
@@ -154,7 +154,7 @@ def model_script() -> str:
     found = tables(steps)
     names = {*shape(), *RUN, *PARTS, *(step.quantity for step in chain().steps)}
     results = [*RESULTS, "run_cost_owned_usd"]
-    fill, search, *others = brief(
+    fill, search, *tiered = brief(
         [
             _filled().to_javascript("fill"),
             search_function(searched),
@@ -162,14 +162,13 @@ def model_script() -> str:
             *(futures_function(_futures(drawn, tiers), moved, results) for tiers in TIERS),
         ]
     )
-    tiered = [
-        f"{tiers}: {{chain: {whole}, futures: {futures}, interval: {json.dumps(_interval(tiers))}}}"
-        for tiers, whole, futures in zip(TIERS, others, others[len(TIERS) :], strict=False)
+    listed = [
+        f"{tiers}: {{chain: {tiers}, futures: FUTURES[{number}], interval: {json.dumps(_interval(tiers))}}}"
+        for number, tiers in enumerate(TIERS)
     ]
     data = {
         "counts": {
             "odd": candidates.ODD_FACTORS,
-            "undivided": candidates.MAX_UNDIVIDED,
             "steps": candidates.COUNT_STEPS,
             "bytes": candidates.BYTES_PER_PARAMETER,
             "mfu": candidates.TYPICAL_MFU,
@@ -215,7 +214,9 @@ def model_script() -> str:
         [
             "const MODEL = (() => {",
             f"const TABLES = {in_json({name: dict(values) for name, values in found.items()})};",
-            f"const TIERS = {{{', '.join(tiered)}}};",
+            *tiered[: len(TIERS)],  # functions that are alike stand together, since gzip looks back 32 kB
+            f"const FUTURES = [{', '.join(tiered[len(TIERS) :])}];",
+            f"const TIERS = {{{', '.join(listed)}}};",
             fill,
             candidates_function(),
             search,

@@ -17,14 +17,19 @@ export function goal({ values }, { limits, counts, objective }, most) {
   return most.includes(name) ? -values[name] : values[name];
 }
 
+// Whether the plan is the fastest on the available accelerators: no limit, no offers, and no other objective.
+export function isSoonest({ limits = {}, objective, offers }) {
+  return !offers && Object.values(limits).every((limit) => limit === undefined) && (objective ?? "wall_days") === "wall_days";
+}
+
 export function ranked({ usualDays, bestIsMost }, plans, question) {
   const { limits, counts } = question;
-  const short = limits.deadline_s === undefined && !counts ? usualDays : Infinity;
+  const short = limits.deadline_s === undefined && !(counts && isSoonest(question)) ? usualDays : Infinity;
   const keyed = plans.map((plan) => {
     const over = ratios(plan, limits);
     const breaks = Object.entries(over).filter(([, ratio]) => ratio > 1);
     const { values } = plan;
-    const key = [breaks.reduce((sum, [, ratio]) => sum + Math.log(ratio), 0), Number(values.wall_days > short), goal(plan, question, bestIsMost), values.accelerators, values.run_cost_usd];
+    const key = [breaks.reduce((sum, [, ratio]) => sum + Math.log(ratio), 0), Math.max(values.wall_days / short, 1), goal(plan, question, bestIsMost), values.run_cost_usd, values.accelerators];
     return { key, plan: { ...plan, breaks: breaks.length ? Object.fromEntries(breaks) : null } };
   });
   const before = ({ key: one }, { key: other }) => {

@@ -9,9 +9,9 @@ import { placed, worker } from "./worker.mjs";
 const PRESET = { model: "llama3_70b", chips: "h100_sxm,h200_sxm,b200", requests_per_s: 10, input_tokens: 1024, output_tokens: 1024, time_to_first_token_s: 2, time_per_output_token_s: 0.05, precision: "fp8", engine: "vllm", objective: "cost_usd_per_h" };
 // Defaults of fk.serve, and the options of the command line.
 const USUAL = { input_tokens: 1024, output_tokens: 1024, precision: "fp8", engine: "vllm", objective: "cost_usd_per_h" };
-const OPTIONS = [...Object.keys(USUAL), "chips", "ttft", "tpot"];
+const OPTIONS = [...Object.keys(USUAL), "users", "fleet", "chips", "ttft", "tpot"];
 const GROUPS = [
-  { title: "The question", controls: ["model", "chips", "requests_per_s", "users", "input_tokens", "output_tokens", "time_to_first_token_s", "time_per_output_token_s"] },
+  { title: "The question", controls: ["model", "chips", "requests_per_s", "users", "fleet", "input_tokens", "output_tokens", "time_to_first_token_s", "time_per_output_token_s"] },
   { title: "More choices", controls: ["precision", "engine", "objective", "rental_usd_per_accelerator_h", "cached_input_share", "draft_tokens", "serving_load_share", "user_think_s", "pue"] },
 ];
 // What the form and the address need to know besides the vocabulary.
@@ -23,7 +23,7 @@ const PAGE_OF_SERVE = {
   inputs: GROUPS.flatMap(({ controls }) => controls),
   optional: ["requests_per_s", "time_to_first_token_s", "time_per_output_token_s"],
   title: "The load, the limits and the chips",
-  names: { chips: "Accelerators to choose from", engine: "Engine", users: "Users, instead of requests per second", time_to_first_token_s: "Time to first token within", time_per_output_token_s: "Time per output token within", user_think_s: "Time of a user between answers" },
+  names: { chips: "Accelerators to choose from", engine: "Engine", users: "Users, instead of requests per second", fleet: "Accelerators that you have, instead of a load", time_to_first_token_s: "Time to first token within", time_per_output_token_s: "Time per output token within", user_think_s: "Time of a user between answers" },
   labels: {
     engine: { vllm: "vLLM", sglang: "SGLang", trtllm: "TensorRT-LLM" },
     precision: { bf16: "BF16", fp8: "FP8", fp4: "FP4 (NVFP4, MXFP4)", int4: "INT4" },
@@ -36,10 +36,12 @@ const PAGE_OF_SERVE = {
   constants: {},
   published: {},
 };
-const USERS = { bounds: "[1, inf)", min: 1, max: 1e7, scale: "log", whole: true, units: {}, spread: false };
+const COUNTED = { bounds: "[1, inf)", min: 1, max: 1e7, scale: "log", whole: true, units: {}, spread: false };
+// What a state has one of: a load, or what determines it.
+const LOADS = ["requests_per_s", "users", "fleet"];
 const ANNOUNCED_AFTER_MS = 700;
 const NARROW = 600;
-const WORDS = ["model", "chips", "precision", "engine", "objective", "users"];
+const WORDS = ["model", "chips", "precision", "engine", "objective", "users", "fleet"];
 const COUNT = ["", "1"];
 const USD = ["", "USD"];
 const JOULE = ["", "J"];
@@ -50,33 +52,37 @@ const time = (value) => text(timed(value), value);
 
 // The question of a state; limits by their short names.
 function asked(page, state) {
-  const { model, chips, precision, engine, objective, users } = state;
+  const { model, chips, precision, engine, objective, users, fleet } = state;
   const limits = Object.entries(page.limitNames).filter(([, name]) => state[name] !== undefined).map(([short_, name]) => [short_, state[name]]);
   const given = Object.entries(state).filter(([name, value]) => value !== undefined && !WORDS.includes(name) && !page.limits.includes(name));
-  return { model, chips: listed(chips), precision, engine, objective, users, limits: Object.fromEntries(limits), given: Object.fromEntries(given), wanted: Object.keys(page.controls) };
+  return { model, chips: listed(chips), precision, engine, objective, users, fleet, limits: Object.fromEntries(limits), given: Object.fromEntries(given), wanted: Object.keys(page.controls) };
 }
 
-// A state with either users or requests per second.
-function settled({ requests_per_s, ...state }, { preset }) {
-  return state.users === undefined ? { ...state, requests_per_s: requests_per_s ?? preset.requests_per_s } : state;
+// A state with one load: the one that changed, else the first.
+function settled(state, { preset }, changed) {
+  const given = LOADS.filter((name) => state[name] !== undefined);
+  const [kept] = given.includes(changed) ? [changed] : given;
+  const others = Object.fromEntries(Object.entries(state).filter(([name]) => !LOADS.includes(name)));
+  return kept ? { ...others, [kept]: state[kept] } : { ...others, requests_per_s: preset.requests_per_s };
 }
 
 // The arguments of fk.serve that differ from its defaults.
-function parts({ chips, precision, engine, objective, limits, given }) {
+function parts({ chips, precision, engine, objective, users, fleet, limits, given }) {
   const { requests_per_s: _, ...known } = given;
-  return Object.entries({ chips, ...limits, precision, engine, objective, ...known }).filter(([name, value]) => value !== USUAL[name]);
+  return Object.entries({ users, fleet, chips, ...limits, precision, engine, ...(fleet === undefined && { objective }), ...known }).filter(([, value]) => value !== undefined).filter(([name, value]) => value !== USUAL[name]);
 }
 
-function python(question, load) {
+function python(question) {
+  const load = question.given.requests_per_s;
   const lines = parts(question).map(([name, value]) => `${name}=${JSON.stringify(Object.hasOwn(question.limits, name) ? `${value} s` : value)},`);
-  return `import factorykit as fk\n\np = fk.serve(\n    ${[`${JSON.stringify(question.model)},`, `load=${load},`, ...lines].join("\n    ")}\n)\nprint(p)\n`;
+  return `import factorykit as fk\n\np = fk.serve(\n    ${[`${JSON.stringify(question.model)},`, ...(load === undefined ? [] : [`load=${load},`]), ...lines].join("\n    ")}\n)\nprint(p)\n`;
 }
 
-function command(question, load) {
+function command(question) {
   const named = parts(question);
   const given = named.filter(([name]) => !OPTIONS.includes(name)).map(([name, value]) => ` ${name}=${value}`);
   const chosen = named.filter(([name]) => OPTIONS.includes(name)).map(([name, value]) => ` --${name.replaceAll("_", "-")} ${Object.hasOwn(question.limits, name) ? `'${value} s'` : value}`);
-  return `factorykit serve ${question.model} ${load}${given.join("")}${chosen.join("")}\n`;
+  return `factorykit serve ${question.model} ${question.given.requests_per_s ?? ""}${given.join("")}${chosen.join("")}\n`;
 }
 
 class Serve {
@@ -118,7 +124,7 @@ class Serve {
     const status = make("p", { class: "fkp-note", role: "status" });
     const field = make("textarea", { class: "fkp-text", readonly: true, rows: 8, "aria-label": "Copied", hidden: true, spellcheck: "false" });
     const buttons = [["Link", () => location.href], ["Python", python], ["Command line", command]].map(([name, made]) => make("button", { type: "button", onclick: async () => {
-      field.value = made(this.question, this.answer?.load ?? this.state.requests_per_s);
+      field.value = made(this.question);
       field.hidden = false;
       try {
         await navigator.clipboard.writeText(field.value);
@@ -132,9 +138,8 @@ class Serve {
   }
 
   change(name, value, last) {
-    const { users, ...state } = { ...this.state, [name]: value };
-    if (value === undefined) delete state[name];
-    this.state = settled(name === "requests_per_s" || users === undefined ? state : { ...state, users }, this.page);
+    this.state = settled({ ...this.state, [name]: value }, this.page, name);
+    if (value === undefined) delete this.state[name];
     if (last) this.remember();
     this.ask();
   }
@@ -226,16 +231,18 @@ class Serve {
     return `${many(row.prefill_workers, "prefill")} of ${of("prefill_")}, ${many(row.decode_workers, "decode")} of ${of("")}`;
   }
 
-  sentence({ best, breaks, binds, load, values }) {
+  sentence({ best, breaks, binds }) {
     const { page } = this;
     const replicas = `${counted(best.replicas)} replica${best.replicas > 1 ? "s" : ""} of ${best.replica_accelerators} (${this.layout(best)}; ${counted(best.concurrent_requests)} requests at once)`;
-    const users = counted(Math.max(Math.round(load * (best.latency_s + values.user_think_s)), 1));
+    const users = counted(Math.max(Math.round(best.users), 1));
     const latencies = `first token after ${this.ends(best, "ttft_s", timed(best.ttft_s))}, each next after ${this.ends(best, "tpot_s", timed(best.tpot_s))}`;
-    const prices = `${this.ends(best, "usd_per_million_output_tokens", USD)} per million output tokens, ${this.ends(best, "j_per_token", JOULE)} per token`;
-    const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas} serve ${text(COUNT, load)} requests per second, of about ${users} users: ${latencies}, ${prices}.`;
-    if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It breaks ${breaks.join("; ")}.`;
+    const prices = `${this.ends(best, "usd_per_million_output_tokens", USD)} per million output tokens (${text(USD, best.usd_per_million_served_tokens)} with prompts and idle accelerators), ${this.ends(best, "j_per_token", JOULE)} per token`;
+    const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas} serve ${this.ends(best, "requests_per_s", COUNT)} requests per second, of about ${users} users: ${latencies}, ${prices}.`;
+    const measured = best.measured_points ? "" : " No points of this engine, chip, model and mode are measured: intervals are wide.";
+    if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It breaks ${breaks.join("; ")}.${measured}`;
     const named = binds.map((name) => page.quantities[page.limitNames[name]][0].toLowerCase());
-    return `${plan} ${named.length ? `Limited by ${named.join(" and ")}.` : "Keeping the limits costs nothing extra."}`;
+    const likely = `, which ${named.length > 1 ? "are both" : "is"} kept with ${Math.round(best.limit_probability * 100)} %`;
+    return `${plan} ${named.length ? `Limited by ${named.join(" and ")}` : "Keeping the limits costs nothing extra"}${Object.keys(this.question.limits).length ? likely : ""}.${measured}`;
   }
 
   draw({ fronts, best }) {
@@ -268,6 +275,6 @@ class Serve {
 }
 
 export function start(data, engine, style) {
-  const page = { ...data, ...PAGE_OF_SERVE, controls: { ...data.controls, users: USERS }, quantities: { ...data.quantities, users: ["Users", "1", "", 1], model: ["Model"] } };
+  const page = { ...data, ...PAGE_OF_SERVE, controls: { ...data.controls, users: COUNTED, fleet: COUNTED }, quantities: { ...data.quantities, users: ["Users", "1", "", 1], fleet: ["Accelerators", "1", "", 1], model: ["Model"] } };
   placed(style, "[data-factorykit-serve]", (each) => new Serve(each, page, engine));
 }

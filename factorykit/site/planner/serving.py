@@ -10,16 +10,18 @@ from typing import Any, Final
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
-from factorykit.engine.emit.javascript import brief, tables
+from factorykit.engine.emit.javascript import as_javascript, brief, tables
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Chain, Question
 from factorykit.formulas import arguments
-from factorykit.formulas.expressions import Symbol, as_javascript
-from factorykit.formulas.serving import prefill_backlog_s
+from factorykit.formulas.expressions import Symbol
+from factorykit.formulas.serving.prefill import prefill_backlog_s
+from factorykit.formulas.serving.throughput import serving_users
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import plan, predict, residual
 from factorykit.model.serving.features import tpot_features, ttft_features
 from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, chip, hardware
+from factorykit.model.serving.risk import expected_cost
 from factorykit.site.planner import controls, page_script
 from factorykit.site.planner.model import in_json
 
@@ -80,12 +82,15 @@ def model_script() -> str:
         "prices": _chain(plan.PRICES, ["accelerator"]),
     }
     printed = {"backlog": prefill_backlog_s, "ttftFeatures": ttft_features, "tpotFeatures": tpot_features}
+    printed |= {"expectedCost": expected_cost, "users": serving_users}
     data = {
         "shapes": [shape, {name: [it.get(each) for each in shape] for name, it in shapes().items()}],
         "chips": machines(),
         "kv": KV_BYTES,
         "engines": {name: residual.constants(name) for name in predict.ENGINES},
         "month": predict.newest(),
+        "below": plan.BELOW,
+        "deviations": plan.DEVIATIONS,
         "priceNames": plan.PRICES,
         "parts": PARTS,
         "answerNames": plan.ANSWERS,
@@ -142,7 +147,7 @@ def page_data() -> dict[str, Any]:
     models = ([name, architecture(name).label] for name in shapes())
     return {
         "limitNames": plan.LIMITS,
-        "limits": [*LIMITS, "users"],
+        "limits": [*LIMITS, "users", "fleet"],
         "controls": {name: controls.control(name, LIMITS.get(name)) | {"spread": False} for name in CONTROLS},
         "menus": {
             "model": sorted(models, key=lambda row: controls.natural(row[1])),

@@ -4,8 +4,6 @@ import { Process } from "./serving_process.mjs";
 const G4 = (value) => Number(value.toPrecision(4));
 const GIGA = 1e9;
 const DIGITS = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
-const ROUNDS = 12;
-const SLICE_MS = 50;
 
 // Numbers in 64 bits from their text in base 64.
 const numbers = (text) => new Float64Array(Uint8Array.from(atob(text), (letter) => letter.codePointAt(0)).buffer);
@@ -17,7 +15,7 @@ export class Serving {
   constructor(model) {
     const [names, known] = model.shapes;
     const shapes = Object.fromEntries(Object.entries(known).map(([key, cells]) => [key, Object.fromEntries(names.map((name, i) => [name, cells[i]]).filter(([, value]) => value !== null))]));
-    Object.assign(this, { model, shapes, kept: new Map() });
+    Object.assign(this, { model, shapes, kept: new Map(), measured: new Map() });
   }
 
   // The process of each latency, made for the first question.
@@ -37,6 +35,10 @@ export class Serving {
       return this.latencies(model.decode(common), model.prefill({ ...common, ...prefill, ...this.queue(row.engine, prefill.concurrent_requests ?? decode.concurrent_requests) }), load);
     });
     const process = (name) => new Process(model, model.constants[name], words, found.map((row) => row.features[name]), { joining: numbers(weights[name].joining), rows: numbers(weights[name].rows) });
+    for (const { engine, chip, model: name, mode } of words) {
+      const key = [engine, chip, name, mode.slice(0, 3)].join(" ");
+      this.measured.set(key, (this.measured.get(key) ?? 0) + 1);
+    }
     return { ttft: process("ttft"), tpot: process("tpot") };
   }
 
@@ -137,14 +139,19 @@ export class Serving {
   }
 
   // Throughput, cost and energy of a candidate with given latencies.
-  answers({ model: name, given }, it, price, ttft, tpot) {
+  answers(question, it, price, ttft, tpot) {
     const { model } = this;
+    const { model: name, given } = question;
     const parts = Object.fromEntries(model.parts.map((part) => [part, it[part] ?? it.decode[part]]));
-    const waits = { prefill_s: (it.prompt.prefill_s * ttft) / it.ttft, [model.limits.ttft]: ttft, [model.limits.tpot]: tpot };
-    const found = model.answers({ ...this.shapes[name], ...given, ...parts, ...price, ...waits, prefill_workers: Math.max(it.prefills, 1), concurrent_requests: it.requests * it.decodes });
+    const prefill_s = it.prompt.prefill_s * (it.separate ? 1 : tpot / it.decode[model.limits.tpot]);
+    const waits = { prefill_s, [model.limits.ttft]: ttft, [model.limits.tpot]: tpot };
+    const known = { ...this.shapes[name], ...given, ...parts, ...price, ...waits, prefill_workers: Math.max(it.prefills, 1), concurrent_requests: it.requests * it.decodes };
+    const requests_per_s = this.load(question, it, known);
+    const found = model.answers({ ...known, requests_per_s });
     const named = Object.fromEntries(Object.entries(model.answerNames).map(([full, short]) => [short, found[full] * (full.includes("_usd_per_") ? 1e6 : 1)]));
     const accelerators = named.replicas * it.replica_accelerators;
-    return { ...named, accelerators, cost_usd_per_h: accelerators * price.rental_usd_per_accelerator_h };
+    const cost_usd_per_h = accelerators * price.rental_usd_per_accelerator_h;
+    return { requests_per_s, ...named, accelerators, cost_usd_per_h, usd_per_million_served_tokens: (1e6 * cost_usd_per_h) / (requests_per_s * found.output_tokens * 3600) };
   }
 
   price(chip, { given }) {
@@ -152,34 +159,35 @@ export class Serving {
     return Object.fromEntries(this.model.priceNames.map((name) => [name, found[name]]));
   }
 
-  // The number of requests that a number of users makes depends on the latency of the plan, which is found in rounds.
-  answer(question) {
-    const { users, given } = question;
-    if (users === undefined) return this.planned(question);
-    const { user_think_s } = this.model.answers({ ...given });
-    let [load, found] = [users / user_think_s, null];
-    for (let round = 0; round < ROUNDS && load !== found?.load; round++) {
-      found = this.planned({ ...question, given: { ...given, requests_per_s: load } });
-      load = users / (found.best.latency_s + user_think_s);
-    }
-    return found;
+  // Requests per second: given, of the users, or the most that all replicas of a fleet carry.
+  load({ users, fleet, given }, it, known) {
+    const { model } = this;
+    if (users === undefined && fleet === undefined) return given.requests_per_s;
+    const found = model.answers({ ...known, requests_per_s: 1 });
+    const between = model.users(over(found, { requests_per_s: 1 }));
+    const most = found.users_per_accelerator * it.replica_accelerators * Math.floor(fleet / it.replica_accelerators) * model.below;
+    return (users ?? most) / between;
   }
 
-  planned(question) {
-    const { limits, objective, chips, given, wanted = [] } = question;
+  answer(question) {
+    const { limits, chips, given, fleet = Infinity, wanted = [] } = question;
     if (!chips.length) throw new Error("no accelerator is chosen; choose one or more");
-    const found = this.fitting(question);
+    const fitting = this.fitting(question);
+    const found = fitting.filter((it) => it.replica_accelerators <= fleet);
+    if (!found.length) throw new Error(`fleet = ${fleet} is too small: one replica needs ${Math.min(...fitting.map((it) => it.replica_accelerators))} accelerators or more`);
     const prices = Object.fromEntries(chips.map((chip) => [chip, this.price(chip, question)]));
     const rows = found.map((it) => ({ it, chip: it.chip, ttft_s: it.ttft, tpot_s: it.tpot, ...this.answers(question, it, prices[it.chip], it.ttft, it.tpot) }));
-    const ordered = this.ordered(rows, limits, objective);
-    const [best] = ordered;
-    const ofChip = chips.map((chip) => ordered.find((row) => row.chip === chip)).filter(Boolean);
-    const values = { ...this.model.answers({ ...given }), ...this.model.prices({ ...given, accelerator: best.chip }) };
+    const best = this.best(question, rows, limits);
+    const ofChip = chips.map((chip) => rows.filter((row) => row.chip === chip)).filter((each) => each.length).map((each) => this.best(question, each, limits));
+    const values = { ...this.model.answers({ requests_per_s: best.requests_per_s, ...given }), ...this.model.prices({ ...given, accelerator: best.chip }) };
     const fronts = Object.fromEntries(chips.map((chip) => [chip, this.front(rows.filter((row) => row.chip === chip), limits)]));
     const breaks = Object.keys(this.model.limits).filter((name) => best[`${name}_s`] > limits[name]);
-    const binds = breaks.length ? [] : Object.keys(limits).filter((name) => this.ordered(rows, { ...limits, [name]: undefined }, objective)[0][objective] < best[objective]);
+    const value = objective(question);
+    const binds = breaks.length ? [] : Object.keys(limits).filter((name) => value(this.best(question, rows, { ...limits, [name]: undefined })) < value(best));
+    const [, limit_probability] = this.risk(best, limits);
+    const measured_points = this.measured.get([question.engine, best.chip, question.model, best.it.separate ? "dis" : "agg"].join(" ")) ?? 0;
     return {
-      best: plain(best),
+      best: { ...plain(best), limit_probability, measured_points },
       ofChip: ofChip.map(plain),
       rows: [best, ...ofChip],
       prices,
@@ -187,15 +195,42 @@ export class Serving {
       binds,
       breaks: breaks.map((name) => `${name} <= ${G4(limits[name])} s: the nearest plan has ${G4(best[`${name}_s`])} s`),
       count: rows.length,
-      load: given.requests_per_s,
       values: Object.fromEntries(wanted.map((name) => [name, values[name]])),
     };
   }
 
-  ordered(rows, limits, objective) {
+  // Expected over median cost of a candidate, and the probability that it keeps the limits.
+  risk({ it }, limits) {
+    it.deviations ??= Object.fromEntries(Object.entries(this.processes).map(([name, process]) => [`${name}_deviation`, this.half(process, it.words, it.features[name]) / this.model.deviations]));
+    const above = Object.fromEntries(["ttft", "tpot"].map((name) => [`${name}_over`, it[name] / (limits[name] ?? Infinity)]));
+    return this.model.expectedCost({ ttft_s: it.ttft, tpot_s: it.tpot, output_tokens: it.decode.output_tokens, ...it.deviations, ...above });
+  }
+
+  half(process, words, features) {
+    if (!process.blocks) process.conditioning();
+    return process.half(words, features);
+  }
+
+  // The candidate of least expected objective of those that keep the limits, or the nearest: by median until none can be better.
+  best(question, rows, limits) {
+    const value = objective(question);
     const excess = (row) => Math.max(1, ...Object.entries(limits).filter(([, limit]) => limit !== undefined).map(([name, limit]) => row[`${name}_s`] / limit));
-    const keyed = rows.map((row) => [excess(row), row[objective], row.latency_s, row]);
-    return keyed.sort(([a, b, c], [d, e, f]) => a - d || b - e || c - f).map((key) => key.at(-1));
+    const ordered = rows.map((row) => [excess(row), value(row), row.latency_s, row]).sort(([a, b, c], [d, e, f]) => a - d || b - e || c - f);
+    let [least, best] = [Infinity, null];
+    for (const [far, median, latency, row] of ordered) {
+      if (best && (far > 1 || median > least)) break;
+      const expected = median * this.longer(question, row, limits);
+      if (expected < least || (expected === least && latency < best.latency_s)) [least, best] = [expected, row];
+    }
+    return best;
+  }
+
+  // Expected over median objective: in whole replicas, where these are counted.
+  longer({ fleet, objective: name }, row, limits) {
+    const [ratio] = this.risk(row, limits);
+    if (fleet !== undefined || name === "j_per_token") return ratio;
+    const needed = row.users / row.users_per_accelerator / row.it.replica_accelerators;
+    return Math.max(Math.ceil(needed * ratio * this.model.below) / row.replicas, 1);
   }
 
   // The candidates that no other beats in both throughputs, of those that keep the time to first token, if any does.
@@ -206,10 +241,9 @@ export class Serving {
   }
 
   // The best row, and that of each chip, with the low and high ends of their numbers.
-  *intervals(question, { rows, prices }) {
-    for (const process of Object.values(this.processes)) if (!process.blocks) yield* process.conditioning();
+  intervals(question, { rows, prices, best: known }) {
     const [best, ...ofChip] = rows.map((row) => this.banded(question, row, prices[row.chip]));
-    return { best, ofChip };
+    return { best: { ...known, ...best }, ofChip };
   }
 
   banded(question, row, price) {
@@ -217,7 +251,7 @@ export class Serving {
     const found = plain(row);
     const ends = { ttft: null, tpot: null };
     for (const name of Object.keys(ends)) {
-      const half = this.processes[name].half(it.words, it.features[name]);
+      const half = it.deviations[`${name}_deviation`] * this.model.deviations;
       ends[name] = [it[name] * Math.exp(-half), it[name] * Math.exp(half)];
       Object.assign(found, { [`${name}_low_s`]: ends[name][0], [`${name}_high_s`]: ends[name][1] });
     }
@@ -232,36 +266,29 @@ export class Serving {
   }
 }
 
+// What should be least: of a fleet the inverse of its load.
+const objective = ({ fleet, objective: name }) => (fleet === undefined ? (row) => row[name] : (row) => 1 / row.requests_per_s);
+
 // A row without what only the engine uses.
 function plain({ it, ...row }) {
   const other = Object.fromEntries(Object.entries(it.other).map(([name, value]) => [`prefill_${name}`, value]));
   return { ...row, ...it.layout, ...other, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes };
 }
 
-// The worker: answers the newest question, then its intervals in slices of time, so that a newer question can come.
+// The worker: answers the newest question, then its intervals in a task of their own, so that a newer question can come.
 export function serve(port, model) {
   const engine = new Serving(model);
   let newest = 0;
-
-  function run(id, steps, then) {
-    if (newest !== id) return;
-    const end = performance.now() + SLICE_MS;
-    do {
-      const { done, value } = steps.next();
-      if (done) return then(value);
-    } while (performance.now() < end);
-    setTimeout(() => run(id, steps, then));
-  }
+  const later = (id, act) => setTimeout(() => newest === id && act());
 
   port.onmessage = ({ data: { id, question } }) => {
     newest = id;
-    setTimeout(() => {
-      if (newest !== id) return;
+    later(id, () => {
       const started = performance.now();
       try {
         const { rows, ...answer } = engine.answer(question);
         port.postMessage({ id, answer, took: performance.now() - started });
-        setTimeout(() => run(id, engine.intervals(question, { ...answer, rows }), (bands) => port.postMessage({ id, bands })));
+        later(id, () => port.postMessage({ id, bands: engine.intervals(question, { ...answer, rows }) }));
       } catch (error) {
         port.postMessage({ id, refused: error.message });
       }

@@ -125,8 +125,8 @@ export class Process {
     return (x) => dot(common, this.with(x, shared, joining)) + dot(weights, this.with(x, shared, rows));
   }
 
-  // Prepares the intervals, a family a step: what its rows share with the joining rows, the rest, and both together.
-  *conditioning() {
+  // Prepares the intervals: of each family what its rows share with the joining rows, the rest, and both together.
+  conditioning() {
     const { joining, joint, jitter, features, words } = this;
     const m = joining.length;
     const total = new Float64Array(m * m);
@@ -149,7 +149,6 @@ export class Process {
         for (let p = 0; p < m; p++) add(total, p * m, line, line[p], p + 1);
       }
       blocks.set(key, { rows, across, own, lines });
-      yield;
     }
     Object.assign(this, { total: factored(total, m), blocks });
   }

@@ -1,6 +1,7 @@
 /* What both renderers' pages need. Quarto says "dark" by a class on body; charts and the shared style sheet read
    data-theme and wait for an event. Whatever scrolls sideways can be reached by keyboard, and a table that is cut says so. */
 (function () {
+  var root = document.currentScript.src.replace(/(site_libs|entities\/assets)\/bridge\.js.*$/, "");
   function tell() {
     if (!/\bquarto-(light|dark)\b/.test(document.body.className)) return;
     var name = document.body.classList.contains("quarto-dark") ? "dark" : "light";
@@ -64,9 +65,24 @@
       script.onerror = still;
       script.src = chart.dataset.charts;
       document.head.append(script);
-    }, { rootMargin: "600px" }).observe(chart);
+    }, { rootMargin: "1800px" }).observe(chart);
+  }
+  /* Where several versions are published, the header has a menu of them, which leads to the same page. The file that
+     names them lies beside the site's script; a site built by hand has one version. */
+  function versions(list) {
+    var header = document.querySelector(".top-in, .navbar .navbar-container"), select = document.createElement("select");
+    if (list.length < 2 || !header) return;
+    select.style.cssText = "font: inherit; font-size: 0.85rem; color: inherit; background: var(--paper, Canvas); max-width: 7rem; border-radius: 6px";
+    select.setAttribute("aria-label", "Version");
+    list.forEach(function (each) {
+      var folder = new URL(each.href, root).href;
+      select.add(new Option(each.version, folder, false, folder === root));
+    });
+    select.addEventListener("change", function () { location.href = select.value + location.href.slice(root.length); });
+    header.insertBefore(select, header.querySelector(".find, #quarto-search"));
   }
   function start() {
+    if (window.fkVersions) versions(window.fkVersions);
     var chart = document.querySelector("[data-charts]");
     tell();
     if (chart) later(chart);

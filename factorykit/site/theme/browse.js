@@ -124,8 +124,8 @@
     var field = fields[at], value = row[at], td = make("td", { className: field.kind === "number" ? "right" : "" });
     if (value === null) return td;
     var text = field.kind === "number" ? number(value, field) : String(value);
-    var href = field.to ? (table.pages.indexOf(field.to) < 0 ? field.to + ".html?q=" + encodeURIComponent(value) : "../things/" + field.to + "/" + encodeURIComponent(value) + ".html")
-      : at === key || at === named && key >= 0 ? "../things/" + table.table + "/" + encodeURIComponent(row[key]) + ".html"
+    var href = field.to ? (table.pages.indexOf(field.to) < 0 ? field.to + ".html?q=" + encodeURIComponent(value) : "../entities/" + field.to + "/" + encodeURIComponent(value) + ".html")
+      : at === key || at === named && key >= 0 ? "../entities/" + table.table + "/" + encodeURIComponent(row[key]) + ".html"
         : /^https?:\/\/\S+$/.test(text) ? text : "";
     if (href && !(field.to && /; /.test(text))) {
       var parts = [make("a", { href: href, textContent: (field.to && (table.names[field.to] || {})[value]) || text })];
@@ -247,7 +247,7 @@
   dialog.addEventListener("click", function (event) { if (event.target === dialog) dialog.close(); });
 
   function save(text, kind, end) {
-    var link = make("a", { href: URL.createObjectURL(new Blob([text], { type: kind })), download: table.table + "." + end });
+    var link = make("a", { href: URL.createObjectURL(text instanceof Blob ? text : new Blob([text], { type: kind })), download: table.table + "." + end });
     link.click();
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
   }
@@ -264,6 +264,18 @@
     content.rows = rows().map(function (row) { return Object.fromEntries(shown.map(function (at) { return [fields[at].name, row[at]]; })); });
     save(JSON.stringify(content, null, 1), "application/json", "json");
   }
+  function parquet() {
+    if (!window.fkParquet) {
+      document.head.appendChild(make("script", { src: "../entities/assets/parquet.js", onload: parquet }));
+      return;
+    }
+    var shown = rows(), columns = places().map(function (at) {
+      return { name: fields[at].name, number: fields[at].kind === "number", values: shown.map(function (row) { return row[at]; }) };
+    });
+    var units = Object.fromEntries(places().map(function (at) { return [fields[at].name, fields[at].base || "1"]; }));
+    save(window.fkParquet(columns, { table: table.table, credit: table.credit, address: location.href, units: JSON.stringify(units) }), "", "parquet");
+  }
+  one("parquet").addEventListener("click", function () { whole(parquet); });
   one("csv").addEventListener("click", function () { whole(csv); });
   one("json").addEventListener("click", function () { whole(json); });
   one("columns").append.apply(one("columns"), fields.map(function (field, at) {

@@ -22,7 +22,7 @@
       var names = (row[4] || "").toLowerCase().split(" | ");
       var parts = [row[1], row[2], row[3], row[4] || ""].map(function (part) { return part.toLowerCase(); });
       parts.forEach(function (part) { (part.match(/[a-z0-9][a-z0-9.+-]*/g) || []).forEach(function (word) { known.add(word); }); });
-      var own = row[0].startsWith("things/") ? parts[0] + " " + names.slice(0, -1).join(" ") : "";
+      var own = row[0].startsWith("entities/") ? parts[0] + " " + names.slice(0, -1).join(" ") : "";
       return { row: row, parts: parts, exact: [parts[0], parts[1]].concat(names), weight: weight(row), own: own };
     });
     rows.known = Array.from(known);
@@ -33,9 +33,9 @@
     if (/^(sources|references|limits|what would change)/.test(head)) return 0.3;
     if (address.startsWith("report/audit/")) return 0.45;
     if (address.startsWith("notebooks/")) return row[2] ? 1.15 : 1.5;
-    if (/^things\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
-    if (/^things\/(runs|organisations)\//.test(address)) return 1.05;
-    if (address.startsWith("things/sources/")) return 0.55;
+    if (/^entities\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
+    if (/^entities\/(runs|organisations)\//.test(address)) return 1.05;
+    if (address.startsWith("entities/sources/")) return 0.55;
     if (address.startsWith("tables/")) return 0.8;
     if (address.startsWith("report/methods/")) return 1.25;
     if (address.startsWith("report/vocabulary")) return 1.1;
@@ -95,8 +95,8 @@
     return kept.length ? kept : said;
   };
   var KINDS = [
-    [/^things\/accelerators/, "Chip"], [/^things\/clusters/, "Cluster"], [/^things\/sites/, "Site"], [/^things\/models/, "Model"], [/^things\/runs/, "Run"],
-    [/^things\/organisations/, "Organisation"], [/^things\/sources/, "Source"], [/^tables/, "Table"], [/^charts/, "Chart"], [/^notebooks/, "Notebook"],
+    [/^entities\/accelerators/, "Chip"], [/^entities\/clusters/, "Cluster"], [/^entities\/sites/, "Site"], [/^entities\/models/, "Model"], [/^entities\/runs/, "Run"],
+    [/^entities\/organisations/, "Organisation"], [/^entities\/sources/, "Source"], [/^tables/, "Table"], [/^charts/, "Chart"], [/^notebooks/, "Notebook"],
     [/^report\/(methods|vocabulary)/, "Formula"], [/^report\/data/, "Table"], [/^report\/audit/, "Claim"], [/^report\/python/, "Python"], [/^(plan|serve)\./, "Planner"]
   ];
   /* The kind of place that an address is. */
@@ -106,7 +106,7 @@
   };
   /* The value of an entity for which a query asks, such as "Design power (TDP): 1,000 W"; nothing if it asks for none. */
   into.value = function (row, query) {
-    if (!row[0].startsWith("things/")) return "";
+    if (!row[0].startsWith("entities/")) return "";
     var name = (row[1] + " " + (row[4] || "").split(" | ").slice(0, -1).join(" ")).toLowerCase();
     var left = into.words(query).filter(function (word) { return name.indexOf(word) < 0; }), best = 0, found = "";
     row[3].split("; ").forEach(function (part) {
@@ -154,7 +154,7 @@
     found.sort(function (a, b) { return b[0] - a[0]; });
     var seen = {}, first = [], rest = [];
     found.forEach(function (pair) {
-      var place = pair[1][0].split("#"), page = place[0], entity = /^things\/\w+\//.exec(page);
+      var place = pair[1][0].split("#"), page = place[0], entity = /^entities\/\w+\//.exec(page);
       /* Two entities of a kind, then other kinds of answers. */
       if (entity) {
         seen[entity[0]] = (seen[entity[0]] || 0) + 1;

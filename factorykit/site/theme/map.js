@@ -22,5 +22,6 @@
     this.textContent = "Pause";
     playing = setInterval(function () { slider.value = Number(slider.value) + 1; draw(); if (slider.value === slider.max) stop(); }, 150);
   });
+  document.getElementById("play").hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (months.length) draw();
 })();

@@ -105,7 +105,7 @@
   var dialog = one("dialog.search"), input = one("input", dialog), list = one("#found"), status = one(".found-count");
   var chosen = -1, loading = null;
   function load() {
-    loading = loading || Promise.all(["things/assets/find.js", "site_libs/search.js"].map(function (file) {
+    loading = loading || Promise.all(["entities/assets/find.js", "site_libs/search.js"].map(function (file) {
       return new Promise(function (done, fail) {
         document.head.appendChild(Object.assign(document.createElement("script"), { src: root + file, onload: done, onerror: fail }));
       });

@@ -255,7 +255,7 @@ def test_a_simulated_run_that_never_ends_is_infinite_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"runs": 0}, "runs = 0"),
+        ({"runs": 0}, "runs must be between 1 and 10,000,000, got 0"),
         ({"runs": 2.5}, "runs must be an integer, got 2.5"),
         ({"seed": -1}, "seed must be between .* got -1"),
         ({"spare_nodes": 3}, "no effect without repairs"),

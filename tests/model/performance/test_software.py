@@ -40,6 +40,12 @@ def test_unknown_software_and_a_new_family_have_the_spread_of_the_population(lay
         assert found["step_pace"].unique().to_list() == [1.0] == found["unexplained_variance"].unique().to_list()
 
 
+def test_a_residual_does_not_depend_on_the_layouts_asked_with_it(layouts):
+    software = ("megatron_bridge on NVIDIA", "blackwell")
+    alone = pl.concat(shared_residual(layout, *software) for layout in layouts.iter_slices(1))
+    assert shared_residual(layouts, *software).equals(alone)
+
+
 def test_similar_layouts_have_narrower_intervals_than_distant_ones(layouts):
     far = layouts.with_columns(pl.col("accelerators") * 64.0, pl.col("layers") * 16.0, pl.col("hidden_size") / 8.0)
     near, wide = (

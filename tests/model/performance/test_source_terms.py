@@ -62,6 +62,8 @@ def test_number_formats_are_read_in_the_words_of_each_library(name, words):
             ["none", "no", "off", "False", "disabled", "SAC", "per-op selective", "mla_up_proj, moe_act", "core_attn"],
         ),
         (1.0, ["full", "yes", "uniform 1", "full activation checkpointing", "gradient checkpointing", "every layer"]),
+        (0.0, ["w/o recompute", "save_qkv_proj", "--recompute-activations", "minimal_with_context"]),
+        (1.0, ["--recompute-granularity full --recompute-method uniform", "nothing_saveable"]),
         (1.0, ["AC: full", "remat: full", "recompute_granularity=full", "activation checkpointing full"]),
         (0.25, ["full, 1 layer of 4", "20 of 80 layers", "block 5", "full (block, 5 layers)", "every 4th layer"]),
     ],
@@ -87,6 +89,9 @@ def test_partial_recomputation_is_the_stated_share_of_layers(share, words):
         {"accelerator_count": None, "dp": 64},
         {"seq_len": "8K", "hidden": "8,192", "tp": "-"},
         {"framework": "PyTorch FSDP"},
+        {"optimizer": "AdamW (fused)", "schedule": "1F1B", "fabric": "InfiniBand NDR"},
+        {"accelerator_count": "8 nodes x 8 GPUs", "seq_len": "8192 tokens", "tp": "TP1"},
+        {"mlp_gated": "SwiGLU", "recompute": "gradient_checkpointing=True"},
     ],
 )
 def test_another_spelling_of_a_row_is_the_same_run(spelt):
@@ -104,7 +109,27 @@ def test_a_rate_without_a_batch_is_measured_with_the_batch_that_is_assumed():
     assert "global_batch_size" in found["assumed"]
     assert found["measured_s"] == pytest.approx(8192.0 / 1000.0)
     waits = fk.validate(pl.DataFrame([alone | {"pp": 2}])).row(0, named=True)
-    assert "give global_batch" in waits["reason"]
+    assert "global_batch_size" in waits["assumed"]
+    assert waits["measured_s"] == pytest.approx(2**22 / 8000.0)
+
+
+def test_a_shape_that_is_not_stated_is_that_of_a_plain_model_of_its_size():
+    """96 layers of 12,288 in GPT-3 175B, 40 of 5,120 in LLaMA 13B; sequences of 2,048 in both."""
+    shape = dict.fromkeys(("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq_len", "mlp_gated"))
+    rows = [HOME | shape | {"total_params": size, "year": 2022} for size in (175e9, 13e9)]
+    ready, reasons = prepared(pl.DataFrame(rows, infer_schema_length=None))
+    assert reasons.is_empty()
+    assert ready.select("layers", "hidden_size").rows() == [(96.0, 12288.0), (40.0, 5120.0)]
+    assert ready["sequence_length"].to_list() == [2048.0, 2048.0]
+
+
+def test_a_chip_of_two_devices_is_predicted_as_two_devices():
+    """JAX sees two devices in each chip of Ironwood (Google Cloud, TPU7x)."""
+    chips = HOME | {"hardware": "TPU7x", "accelerator_count": 64, "micro_batch": 4, "global_batch": 256}
+    devices = chips | {"hardware": "TPU7x devices", "accelerator_count": 128, "micro_batch": 2}
+    found = fk.validate(pl.DataFrame([chips, devices]))
+    assert found["step_s"][0] == found["step_s"][1]
+    assert found["memory_peak_bytes"][0] == 2.0 * found["memory_peak_bytes"][1]
 
 
 def test_one_chip_leaves_no_layout_to_assume():

@@ -1,14 +1,16 @@
-"""More accelerators never take longer: a plan may leave some of them idle."""
+"""More accelerators never take longer, and never cost more: a plan may leave some of them idle."""
 
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import pairwise
 
 import polars as pl
 import pytest
 
 import factorykit as fk
+from factorykit.core.errors import ScenarioError
 
 MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "deepseek_v3", "mixtral_8x7b", "30B dense", "gpt3_175b")
 CHIPS = ("h100_sxm", "b200", "a100_sxm_80gb", "mi300x", "h200_sxm")
@@ -41,6 +43,43 @@ def test_days_never_rise_with_the_number_of_accelerators(cases: int) -> None:
         assert (plans["accelerators"] <= plans["available_accelerators"]).all()
         for less, more in pairwise(plans.select("accelerators", "run_cost_usd").rows()):
             assert more[1] / less[1] <= more[0] / less[0] * (1.0 + 1e-9)
+
+
+OBJECTIVES = ("run_cost_usd", "wall_days", "accelerators", "training_carbon_kg")
+LIMITS = ({}, {"deadline": "60 d"}, {"budget": "20 M USD"}, {"power": "5 MW"}, {"deadline": "30 d", "power": "8 MW"})
+
+
+@pytest.mark.parametrize(("cases", "models"), [(2, MODELS[:1]), pytest.param(250, MODELS, marks=pytest.mark.long)])
+def test_more_available_accelerators_never_make_the_best_plan_worse(cases: int, models: tuple[str, ...]) -> None:
+    """Of plans that keep the limits, the objective never rises; three numbers of accelerators in each case."""
+    chance = random.Random(cases)
+    compared = 0
+    for _ in range(cases):
+        objective, limits = chance.choice(OBJECTIVES), chance.choice(LIMITS)
+        given = {"tokens": 10.0 ** chance.uniform(11.0, 13.0), "draws": 2, "objective": objective, **limits}
+        given |= {"chips": chance.sample(CHIPS, chance.choice((1, 1, 2)))}
+        model, before = chance.choice(models), float("inf")
+        for count in sorted(round(2.0 ** chance.uniform(7.0, 15.0)) for _ in range(3)):
+            with suppress(ScenarioError):
+                best = fk.plan(model, counts=[count], **given).best.row(0, named=True)
+                assert best["accelerators"] <= count
+                if best["breaks"] is None and (best["wall_days"] <= 90.0 or "deadline" in limits):
+                    assert best[objective] <= before * (1.0 + 1e-12), (model, count, given)
+                    before, compared = best[objective], compared + 1
+    assert compared > cases
+
+
+def test_the_cheapest_and_the_fastest_plan_of_many_accelerators() -> None:
+    """Fewer chips have a higher utilization and fewer failures, and keep 90 days."""
+    asked = {"tokens": "15.6T", "chips": "h100_sxm", "counts": [100_000], "draws": 2}
+    fast, cheap, near = (
+        fk.plan("llama3_405b", **asked, **limits).best.row(0, named=True)
+        for limits in ({}, {"objective": "run_cost_usd"}, {"deadline": "1 d"})
+    )
+    assert cheap["run_cost_usd"] < 0.8 * fast["run_cost_usd"]
+    assert cheap["wall_days"] <= 90.0
+    assert cheap["accelerators"] < fast["accelerators"] / 2.0
+    assert near["wall_days"] == pytest.approx(fast["wall_days"])
 
 
 def test_a_given_layout_uses_all_accelerators() -> None:

@@ -170,7 +170,7 @@ def test_a_limit_by_the_name_of_its_quantity_holds() -> None:
     inputs = {"tokens": "1T", "chips": "h100_sxm", "draws": 2}
     one, two = (fk.plan("llama3_8b", **inputs, **limit) for limit in ({"deadline": "20 d"}, {"deadline_s": "20 d"}))
     assert one.best.equals(two.best)
-    with pytest.raises(ScenarioError, match="same limit"):
+    with pytest.raises(ScenarioError, match="are the same"):
         fk.plan("llama3_8b", **inputs, budget=1e6, budget_usd=1e6)
     with pytest.raises(ScenarioError, match="counts"):
         fk.plan("llama3_8b", **inputs, nodes=256)
@@ -204,7 +204,8 @@ def test_the_code_of_a_plan_reproduces_it(llama: fk.Plan) -> None:
 def test_an_objective_that_is_a_share_is_maximised() -> None:
     inputs = {"tokens": "1T", "chips": "h100_sxm", "counts": [64, 256]}
     found = fk.plan("llama3_8b", objective="goodput", **inputs)
-    assert found.best["goodput"].item() == found.plans["goodput"].max() > found.plans["goodput"].min()
+    shares = found.plans.filter(pl.col("wall_days") <= 90.0)["goodput"]
+    assert found.best["goodput"].item() == shares.max() > shares.min()
 
 
 def test_a_site_brings_its_grid() -> None:
@@ -279,8 +280,8 @@ def test_a_plan_is_rented_from_an_offer_that_states_enough_accelerators() -> Non
     offers = pl.DataFrame(names | {"offered_accelerators": [None, 1024.0, 4096.0]})
     inputs = {"tokens": "15T", "chips": "h100_sxm", "counts": [1024, 2048, 8192]}
     found = fk.plan("llama3_70b", **inputs, offers=offers)
-    assert dict(found.plans.select("accelerators", "provider").iter_rows()) == {1024.0: "small", 2048.0: "large"}
-    assert found.excluded.select("accelerators", "reason").rows() == [(8192.0, "no offer states enough accelerators")]
+    providers = dict(found.plans.select("accelerators", "provider").iter_rows())
+    assert (providers[1024.0], providers[2048.0], max(providers)) == ("small", "large", 4096.0)
     with pytest.raises(ScenarioError, match="no offer states"):
         fk.plan("llama3_70b", **inputs, offers=offers.drop("offered_accelerators"))
 

@@ -57,7 +57,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> Non
 def test_the_command_prints_json(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", str(run_file), "--counts", "256", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["best"][0]["accelerators"] == 256.0
+    assert printed["best"][0]["accelerators"] <= printed["best"][0]["available_accelerators"] == 256.0
     assert printed["scenario"]["pue"] == 1.2
     assert {"frontier", "bottlenecks", "assumed", "excluded", "code"} <= printed.keys()
 
@@ -73,7 +73,8 @@ def test_a_file_can_contain_offers(tmp_path: Path) -> None:
     offer = '[[offers]]\nprovider = "us"\naccelerator = "h100_sxm"\nrental_usd_per_accelerator_h = 2.0\n'
     path.write_text(f"{RUN.partition('[given]')[0]}tiers = 'two'\n{offer}offered_accelerators = 300\n")
     found = fk.plan(**read_run(path))
-    assert found.plans.select("provider", "accelerators", "tiers").rows() == [("us", 256.0, "two")]
+    assert set(found.plans.select("provider", "tiers").rows()) == {("us", "two")}
+    assert found.plans["accelerators"].max() == 288.0
 
 
 def test_quantities_may_follow_options(capsys: pytest.CaptureFixture[str]) -> None:

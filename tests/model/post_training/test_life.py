@@ -16,7 +16,7 @@ def stages() -> tuple[fk.PostTrainingPlan, fk.ServingPlan]:
 
 def test_stages_follow_each_other_and_add_up():
     tuned, served = stages()
-    found = fk.life(tuned, served, load=50.0, days=100.0, carbon_kg_per_kwh=0.1)
+    found = fk.life(tuned, served, days=100.0, carbon_kg_per_kwh=0.1)
     first, second, total = found.iter_rows(named=True)
     assert second["start_day"] == first["days"] == pytest.approx(tuned.best["days"])
     assert second["served_tokens"] == pytest.approx(50.0 * 1024.0 * 100.0 * 86400.0)
@@ -29,9 +29,8 @@ def test_stages_follow_each_other_and_add_up():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "load is missing"),
-        ({"load": 50.0, "fleet": 32}, "fleet = 32 is too small: a stage uses 64"),
-        ({"load": -1.0}, "requests_per_s"),
+        ({"fleet": 32}, "fleet = 32 is too small: a stage uses 64"),
+        ({"days": -1.0}, "wall_days"),
     ],
 )
 def test_missing_inputs_are_named(given, message):
@@ -44,3 +43,20 @@ def test_other_objects_are_refused():
         fk.life("llama3_8b")  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match="at least one stage"):
         fk.life()
+
+
+def test_training_takes_what_serving_leaves_over_the_day():
+    tuned, served = stages()
+    best, most = served.best, served.best["requests_per_s"]
+    fleet = best["accelerators"] + 32.0
+    found = fk.shared_fleet(served, tuned, [most] * 12 + [1e-3] * 12, fleet=fleet)
+    total = found.row(-1, named=True)
+    used = found["serving_accelerators"] + found["training_accelerators"] + found["idle_accelerators"]
+    assert used.to_list() == pytest.approx([fleet] * 25)
+    assert found["serving_accelerators"].max() <= best["accelerators"]
+    assert found["training_accelerators"][0] >= 32.0
+    left = 1.0 - 2.0 * 600.0 / 86400.0 * (found["training_accelerators"].n_unique() > 2)
+    assert total["days"] == pytest.approx(tuned.best["days"] * 64.0 / total["training_accelerators"] / left)
+    assert total["usd"] == pytest.approx(tuned.best["usd"] / left)
+    with pytest.raises(ScenarioError, match="fleet = 1 is too small: serving needs"):
+        fk.shared_fleet(served, tuned, [100.0 * most], fleet=1)

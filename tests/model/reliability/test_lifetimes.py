@@ -28,7 +28,7 @@ def test_a_distribution_is_recovered_from_its_own_draws_with_censoring(name: str
     draws = DISTRIBUTIONS[name].ppf(np.random.default_rng(4).random(4000))
     end = 2e5
     found = fit(np.minimum(draws, end), draws < end)
-    row = found.filter(law=name).row(0, named=True)
+    row = found.filter(distribution=name).row(0, named=True)
     assert row["aic_difference"] < 2.1  # a distribution that includes another one costs one parameter
     assert row["scale_low_s"] < 5e4 < row["scale_high_s"]
     assert row["censored"] == (draws >= end).sum()
@@ -50,14 +50,14 @@ def test_the_fits_agree_with_scipys() -> None:
 
     draws = Weibull(5e4, 0.65).ppf(np.random.default_rng(9).random(500))
     times, seen = np.minimum(draws, 1e5), draws < 1e5
-    ours = fit(times, seen).filter(law="weibull").row(0, named=True)
+    ours = fit(times, seen).filter(distribution="weibull").row(0, named=True)
     shape, _, scale = weibull_min.fit(CensoredData.right_censored(times, ~seen), floc=0)
     assert (ours["parameter"], ours["scale_s"]) == pytest.approx((shape, scale), rel=1e-3)
 
 
 def test_a_wrong_distribution_is_rejected() -> None:
     draws = Weibull(5e4, 0.4).ppf(np.random.default_rng(1).random(600))
-    misfit = fit(draws).filter(law="exponential")["largest_misfit"].item()
+    misfit = fit(draws).filter(distribution="exponential")["largest_misfit"].item()
     assert misfit > 2 * misfit_limit(600)
 
 
@@ -66,7 +66,7 @@ def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_distribution(sh
     assert trace["cause"].count() == 584
     gaps = trace.filter(pl.col("gap_s") > 0)
     found = fit(gaps["gap_s"], gaps["gap_observed"])
-    assert found["law"][0] == "weibull"
+    assert found["distribution"][0] == "weibull"
     assert 0.58 < found["parameter_low"][0] < found["parameter_high"][0] < 0.67
     assert found["largest_misfit"][0] < misfit_limit(found["events"][0])
     repairs = trace.filter(pl.col("repair_s") > 0)
@@ -90,7 +90,7 @@ def test_durations_that_cannot_be_fitted_are_refused(times: list[float], seen: l
 def test_limits_of_few_censored_events_stay_positive_and_hold_the_truth() -> None:
     """Five events in a thousand lives: limits that are symmetric around the scale would reach below zero."""
     draws = Weibull(1e9, 1.0).ppf(np.random.default_rng(3).random(1000))
-    found = fit(np.minimum(draws, 5e6), draws < 5e6).filter(law="weibull").row(0, named=True)
+    found = fit(np.minimum(draws, 5e6), draws < 5e6).filter(distribution="weibull").row(0, named=True)
     assert found["events"] < 10
     assert 0.0 < found["scale_low_s"] < 1e9 < found["scale_high_s"]
     assert 0.0 < found["parameter_low"] < 1.0 < found["parameter_high"]

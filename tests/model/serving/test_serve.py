@@ -30,9 +30,38 @@ def test_a_plan_keeps_its_limits_and_carries_its_load() -> None:
 def test_the_best_plan_costs_least_of_those_that_keep_the_limits() -> None:
     plan = chat(tpot="25 ms")
     kept = plan.candidates.filter(plan.candidates["tpot_s"] <= 0.025)
-    assert plan.best["cost_usd_per_h"] == kept["cost_usd_per_h"].min()
+    expected = kept["cost_usd_per_h"] * kept["expected_cost_ratio"]
+    assert plan.best["cost_usd_per_h"] * plan.best["expected_cost_ratio"] == expected.min()
     few = chat(tpot="25 ms", objective="accelerators")
-    assert few.best["accelerators"] == kept["accelerators"].min()
+    assert few.best["accelerators"] <= plan.best["accelerators"]
+
+
+def test_a_mode_without_measured_points_does_not_win_by_its_median_alone() -> None:
+    """Separate prefill costs a twentieth less, but its time to first token is uncertain by a factor of four."""
+    plan = fk.serve("llama3_70b", "h100_sxm", load=50.0, input_tokens=8192, ttft="2 s", tpot="50 ms")
+    rows = plan.candidates.filter(plan.candidates["ttft_s"] <= 2.0, plan.candidates["tpot_s"] <= 0.05)
+    apart = rows.filter(rows["prefill_separate"] == 1.0)
+    assert apart["cost_usd_per_h"].min() < plan.best["cost_usd_per_h"]
+    assert plan.best["prefill_separate"] == 0.0
+    assert plan.best["measured_points"] > 0.0
+    assert (apart["measured_points"] == 0.0).all()
+
+
+def test_a_fleet_carries_the_load_for_which_it_is_the_answer() -> None:
+    limits = {"ttft": "2 s", "tpot": "50 ms"}
+    most = fk.serve("llama3_70b", "h100_sxm", fleet=16, **limits).best  # type: ignore[arg-type]
+    assert most["accelerators"] == most["replicas"] * most["replica_accelerators"] <= 16.0
+    assert most["requests_per_s_low"] < most["requests_per_s"] < most["requests_per_s_high"]
+    assert most["users"] == pytest.approx(most["requests_per_s"] * (most["latency_s"] + 60.0))
+    asked = fk.serve("llama3_70b", "h100_sxm", users=most["users"], **limits).best  # type: ignore[arg-type]
+    assert asked["users"] == pytest.approx(most["users"])
+    assert asked["accelerators"] <= 16.0
+
+
+def test_the_price_of_output_is_as_uncertain_as_its_latency() -> None:
+    best = fk.serve("llama3_70b", "h200_sxm", load=20.0, input_tokens=8192, prefill_separate=0.0).best
+    price = best["usd_per_million_output_tokens_high"] / best["usd_per_million_output_tokens"]
+    assert price == pytest.approx(best["tpot_high_s"] / best["tpot_s"], rel=0.02)
 
 
 def test_energy_and_cost_per_token_follow_from_power_and_price() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError
-from factorykit.formulas import serving
+from factorykit.formulas.serving import latency, prefill
 from factorykit.model.serving.trace import Trace
 
 PROMPT, ANSWER, PREFILL_S = 1000.0, 200.0, 0.05
@@ -26,21 +26,21 @@ def steady_state(load: float, cv: float, percentile: float) -> dict[str, float]:
     """Latencies by the formulas, with the requests in flight by Little's law."""
     requests = 1.0
     for _ in range(600):
-        tpot = serving.time_per_output_token_s(step_s(requests), 1.0, PREFILL_S, ANSWER, requests, 0.0)
-        busy = serving.prefill_utilization(requests, PREFILL_S, ANSWER, tpot, 1.0)
-        queue = serving.queued_prefills(busy, requests, cv)
-        ttft = serving.time_to_first_token_s(PREFILL_S, 1.0, queue, 0.0, 0.0)
-        requests = max(0.5 * (requests + load * serving.request_latency_s(ttft, tpot, ANSWER)), 1.0)
+        tpot = latency.time_per_output_token_s(step_s(requests), 1.0, PREFILL_S, ANSWER, requests, 0.0)
+        busy = prefill.prefill_utilization(requests, PREFILL_S, ANSWER, tpot, 1.0)
+        queue = prefill.queued_prefills(busy, requests, cv)
+        ttft = latency.time_to_first_token_s(PREFILL_S, 1.0, queue, 0.0, 0.0)
+        requests = max(0.5 * (requests + load * latency.request_latency_s(ttft, tpot, ANSWER)), 1.0)
     tails = (ttft, PREFILL_S, queue, busy, cv, percentile)
     growing = step_s(requests) - step_s(0.0)
-    share = serving.batch_time_share(tpot, growing, 1.0, PREFILL_S, requests, ANSWER, 0.0)
+    share = latency.batch_time_share(tpot, growing, 1.0, PREFILL_S, requests, ANSWER, 0.0)
     return {
         "ttft": ttft,
         "tpot": tpot,
         "step": step_s(requests),
-        "ttft_tail": serving.time_to_first_token_tail_s(*tails),
-        "tpot_tail": serving.time_per_output_token_tail_s(tpot, share, requests, cv, cv, percentile),
-        "latency_tail": serving.request_latency_tail_s(ttft, tpot, ANSWER, cv, percentile),
+        "ttft_tail": latency.time_to_first_token_tail_s(*tails),
+        "tpot_tail": latency.time_per_output_token_tail_s(tpot, share, requests, cv, cv, percentile),
+        "latency_tail": latency.request_latency_tail_s(ttft, tpot, ANSWER, cv, percentile),
     }
 
 
@@ -107,6 +107,16 @@ def test_a_trace_of_azure_is_read_and_its_problems_are_counted(tmp_path: Path) -
     assert trace.quantities["input_tokens_cv"] == pytest.approx(0.5, rel=0.01)
     assert "3 invalid, 1 unordered, 1 gaps" in str(trace)
     assert trace.cached_input_share is None
+
+
+def test_a_trace_of_hours_loads_its_busiest_one(tmp_path: Path) -> None:
+    """One request a second for an hour, then one in four, and half an hour that is left out."""
+    times = [*range(3600), *range(3600, 7200, 4), *range(7200, 9000)]
+    lines = ["arrival_s,input_tokens,output_tokens", *(f"{at},100,50" for at in times)]
+    (tmp_path / "trace.csv").write_text("\n".join(lines))
+    trace = fk.read_trace(tmp_path / "trace.csv")
+    assert trace.hourly() == [1.0, 0.25]
+    assert trace.quantities["requests_per_s"] == 1.0
 
 
 def test_a_trace_of_mooncake_says_which_blocks_are_cached(tmp_path: Path) -> None:

@@ -7,10 +7,7 @@ const engine = new Serving(new Function(`${readFileSync(script, "utf8")}; return
 const answered = (question) => {
   try {
     const answer = engine.answer(question);
-    const steps = engine.intervals(question, answer);
-    let step = steps.next();
-    while (!step.done) step = steps.next();
-    return { ...answer, ...step.value, rows: null };
+    return { ...answer, ...engine.intervals(question, answer), rows: null };
   } catch (error) {
     return { refused: error.message };
   }

@@ -6,7 +6,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import string
 from factorykit.engine.progress import progress
-from factorykit.model.uncertainty.study.parts import Design
 
 LOCAL_THREADS: Final = 2
 """Parts that this process computes at the same time."""
@@ -30,7 +29,7 @@ WAIT_S: Final = 5.0
 MAX_RETRIES: Final = 3
 """Retries of a part whose worker died."""
 
-Make = Callable[[Design, int], None]
+Make = Callable[[Any, int], None]
 """Writes one part of a design."""
 
 
@@ -49,14 +48,29 @@ def check(engine: object) -> str:
     return name
 
 
-def run(engine: str, make: Make, design: Design, missing: Sequence[int]) -> None:
-    """Compute the missing parts of a design."""
-    made = _local(make, design, missing) if engine == "local" else _ray(engine, make, design, missing)
-    for _ in progress(made, len(missing), "parts", design.rows // design.parts):
+def run(
+    engine: str, make: Make, design: Any, missing: Sequence[int], shared: Sequence[object] = (), rows: int = 0
+) -> None:
+    """Compute the missing parts of a design, of some ``rows`` each; all workers need the local ``shared`` paths."""
+    made = _local(make, design, missing) if engine == "local" else _ray(engine, make, design, missing, shared)
+    for _ in progress(made, len(missing), "parts", rows):
         pass
 
 
-def _local(make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
+def workers(engine: str) -> int:
+    """Return the CPUs that a cluster of Ray has at the moment."""
+    return max(int(_connected(engine).cluster_resources().get("CPU", 1)), 1)
+
+
+def _connected(engine: str) -> Any:
+    """Return Ray; its runtime environment is that of ``ray.init``, if the caller has called it."""
+    ray = need("ray")
+    if not ray.is_initialized():
+        ray.init(address=None if engine == "ray" else engine, log_to_driver=False)
+    return ray
+
+
+def _local(make: Make, design: Any, missing: Sequence[int]) -> Iterator[Any]:
     """Yield finished parts; one is computed while another is written."""
     pool = ThreadPoolExecutor(LOCAL_THREADS)
     try:
@@ -65,7 +79,7 @@ def _local(make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
         pool.shutdown(cancel_futures=True)
 
 
-def _ray(engine: str, make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
+def _ray(engine: str, make: Make, design: Any, missing: Sequence[int], shared: Sequence[object]) -> Iterator[Any]:
     """Yield finished parts; a task makes some, and the task of a dead worker goes to another.
 
     Raises
@@ -73,20 +87,20 @@ def _ray(engine: str, make: Make, design: Design, missing: Sequence[int]) -> Ite
     FactorykitError
         If a part fails, with its number: the other tasks are cancelled, and the finished parts are kept.
     """
-    ray = need("ray")
-    if not ray.is_initialized():
-        ray.init(address=None if engine == "ray" else engine, log_to_driver=False)
-    _check_shared(ray, make)
+    ray = _connected(engine)
+    for path in shared:
+        if isinstance(path, Path):
+            _check_shared(ray, path)
     options = {"max_retries": MAX_RETRIES, "num_cpus": 1, "runtime_env": {"env_vars": {"POLARS_MAX_THREADS": "1"}}}
     task = ray.remote(**options)(_of_pickled)
-    shared, waiting, running = ray.put(pickle.dumps(design)), deque(missing), {}
+    pickled, waiting, running = ray.put(pickle.dumps(design)), deque(missing), {}
     try:
         while waiting or running:
-            slots = TASKS_PER_CPU * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+            slots = TASKS_PER_CPU * workers(engine)
             while waiting and len(running) < slots:
                 count = min(max(len(waiting) // (ROUNDS * slots), 1), MAX_TASK_PARTS)
                 numbers = [waiting.popleft() for _ in range(count)]
-                running[task.remote(make, shared, numbers)] = numbers
+                running[task.remote(make, pickled, numbers)] = numbers
             finished, _ = ray.wait([*running], num_returns=max(len(running) // WAITED_SHARE, 1), timeout=WAIT_S)
             for done in finished:
                 yield from _made(ray, done, running.pop(done))
@@ -111,25 +125,21 @@ def _made(ray: Any, done: Any, numbers: Sequence[int]) -> Sequence[int]:
     return numbers
 
 
-def _check_shared(ray: Any, make: Make) -> None:
-    """Check that every node sees the local folder of a study.
+def _check_shared(ray: Any, path: Path) -> None:
+    """Check that every node sees a local file or folder.
 
     Raises
     ------
     ScenarioError
         If one does not, with its name.
     """
-    if not (isinstance(make, partial) and make.args and isinstance(make.args[0], Path)):
-        return
-    probe = make.args[0] / "probe"
-    probe.touch()
     affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     nodes = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
     look = ray.remote(num_cpus=0)(_exists)
-    looks = [look.options(scheduling_strategy=affinity(key, soft=False)).remote(str(probe)) for key in nodes]
+    looks = [look.options(scheduling_strategy=affinity(key, soft=False)).remote(str(path)) for key in nodes]
     if blind := [name for name, sees in zip(nodes.values(), ray.get(looks), strict=True) if not sees]:
         raise ScenarioError(
-            f"{', '.join(blind[:3])}: no access to {probe.parent.parent}; give out= on storage that all nodes mount"
+            f"{', '.join(blind[:3])}: no access to {path.parent}; give a folder on storage that all nodes mount"
         )
 
 
@@ -148,5 +158,5 @@ def _of_pickled(make: Make, pickled: bytes, numbers: Sequence[int]) -> str:
 
 
 @lru_cache(maxsize=1)
-def _design(pickled: bytes) -> Design:
+def _design(pickled: bytes) -> Any:
     return pickle.loads(pickled)

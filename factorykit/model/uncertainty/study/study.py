@@ -220,15 +220,16 @@ def _complete(design: Design, folder: Path, verb: str, engine: str) -> Study:
     for path in damaged:
         path.unlink()
     missing = [number for number in range(design.parts) if held.get(number, folder) in (folder, *damaged)]
+    size = design.rows // design.parts
     if is_object(folder):
         if missing:
-            backends.run(engine, partial(put, str(folder)), design, missing)
+            backends.run(engine, partial(put, str(folder)), design, missing, rows=size)
         return Study(folder, manifest)
     verified = _verified(folder)
     try:
         if missing:
             with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
-                backends.run(engine, partial(write, stage), design, missing)
+                backends.run(engine, partial(write, stage), design, missing, [stage], size)
     finally:
         found = {path.name: _size_and_time(path) for path in _parts_in(folder).values() if path.exists()}
         if found != verified:

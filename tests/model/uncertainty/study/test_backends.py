@@ -13,6 +13,7 @@ import pytest
 import factorykit as fk
 from factorykit.core.errors import FactorykitError
 from factorykit.model.uncertainty.study import backends, parts
+from factorykit.telemetry import log_study
 
 RUN = {"training_flop": 1e25, "cluster_peak_flop_per_s": 1e18}
 GRID = {"mfu": [i / 1000 for i in range(100, 900)]}
@@ -117,7 +118,9 @@ def test_the_tasks_of_a_dead_worker_are_named(tmp_path: Path, ray, monkeypatch: 
 
 def test_a_node_without_the_folder_is_named_at_the_start(tmp_path: Path, ray) -> None:
     fake = ray([1], blind="b")
-    with pytest.raises(FactorykitError, match=f"host-b: no access to {tmp_path}; give out= on storage that all nodes"):
+    with pytest.raises(
+        FactorykitError, match=f"host-b: no access to {tmp_path}; give a folder on storage that all nodes"
+    ):
         swept(tmp_path)
     assert not fake.most
     assert not fk.study(tmp_path).done
@@ -140,3 +143,21 @@ def test_a_log_has_a_line_of_progress_a_minute(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "2 of 7 parts, 1 rows/s, 225 s left"
     assert len(lines) == 2
+
+
+def test_logs_are_read_by_the_workers_in_batches_for_all_of_their_cpus(tmp_path: Path, ray, monkeypatch) -> None:
+    monkeypatch.setattr(log_study, "MIN_BATCH_FILES", 2)
+    (tmp_path / "logs").mkdir()
+    for number in range(40):
+        lines = f"2026-03-01T0{number % 9}:00:00+00:00 n{number} kernel: usb 1-1: new device\n" * 3
+        (tmp_path / "logs" / f"n{number}.log").write_text(lines)
+    fake = ray([4])
+    studies = [fk.read_log(tmp_path / "logs", out=tmp_path / name, engine=name) for name in ("ray", "local")]
+    assert max(fake.most) == 8
+    assert len(list((tmp_path / "ray" / "files").iterdir())) == 20
+    assert studies[0].files.drop("made").equals(studies[1].files.drop("made"))
+    with pytest.raises(FactorykitError, match=r"engine = 'ray' needs out="):
+        fk.read_log(tmp_path / "logs", engine="ray")  # type: ignore[call-overload]
+    ray([4], blind="b")
+    with pytest.raises(FactorykitError, match="host-b: no access to"):
+        fk.read_log(tmp_path / "logs", out=tmp_path / "blind", engine="ray")

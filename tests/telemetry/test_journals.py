@@ -1,4 +1,4 @@
-"""Journals without an event are noted together, exactly as each is when it is read alone; all others are left out."""
+"""Journals are read together, with the same rows and notes as when each is read alone; all others are left out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import factorykit as fk
-from factorykit.telemetry import log_study, quiet
+from factorykit.telemetry import journals, log_file, log_study
+from factorykit.telemetry.formats import TABLES
 
 KERNEL = "kernel: usb 1-1: new high-speed USB device"
 TEXTS = ("sshd[2211]: Accepted publickey for ann", KERNEL, "kubelet[18]: I0301 12:00:01 reconciler.go:42] attached", "")
@@ -27,10 +29,12 @@ def journal(form: str, texts: list[str], every_s: float = 3000.0, nodes: int = 2
     return "".join(f"{at} {node}{text}\n" for at, node, text in zip(stamps, names, texts, strict=True))
 
 
+EMPTY = pl.DataFrame(schema=dict(TABLES["events"]))
 QUIET = [KERNEL, *TEXTS * 4]
 JOURNALS = {"iso": journal(ISO, QUIET), "syslog": journal(SYSLOG, QUIET), "old": journal(SYSLOG, QUIET, nodes=1)}
+JOURNALS |= {"event": journal(ISO, [*QUIET, EVENT]), "events": journal(SYSLOG, [*QUIET, EVENT, *QUIET, EVENT])}
 OTHERS = {
-    "event": journal(ISO, [*QUIET, EVENT]),
+    "error": journal(ISO, [*QUIET, EVENT]) + EVENT + "\n",
     "unfinished": JOURNALS["iso"] + "2026-01-01T00:00:00+00:00 n1 half",
     "training": journal(ISO, [*QUIET, "iteration 5/ 9 | elapsed time per iteration (ms): 500.0 |"]),
     "records": journal(ISO, QUIET) + '{"_step": 1, "_timestamp": 1772366400.0, "step_time": 4.25}\n',
@@ -45,7 +49,7 @@ OTHERS = {
 def read(folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch, *, together: bool) -> fk.fleet.LogStudy:
     with monkeypatch.context() as patch:
         if not together:
-            patch.setattr(quiet, "quiet", lambda files, zone: {})
+            patch.setattr(journals, "read_together", lambda files, zone: {})
         return fk.read_log(folder, out=out, zone="Europe/Berlin")
 
 
@@ -56,7 +60,7 @@ def test_journals_are_noted_as_when_read_alone(tmp_path: Path, monkeypatch: pyte
         (folder / f"{name}.log").write_text(text)
         sizes[str(folder / f"{name}.log")] = len(text)
     os.utime(folder / "old.log", (1.4e9, 1.4e9))
-    assert {Path(name).stem for name in quiet.quiet(sizes, "UTC")} == {*JOURNALS}
+    assert {Path(name).stem for name in journals.read_together(sizes, "UTC")} == {*JOURNALS}
     studies = [read(folder, tmp_path / f"{together}", monkeypatch, together=together) for together in (True, False)]
     assert_frame_equal(*(study.files.drop("made").sort("file") for study in studies))
     for table in ("events", "steps", "watched"):
@@ -65,11 +69,11 @@ def test_journals_are_noted_as_when_read_alone(tmp_path: Path, monkeypatch: pyte
 
 def test_a_file_that_grows_while_it_is_read_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(JOURNALS["iso"])
-    assert not quiet.quiet({str(tmp_path / "a.log"): len(JOURNALS["iso"]) - 1}, "UTC")
+    assert not journals.read_together({str(tmp_path / "a.log"): len(JOURNALS["iso"]) - 1}, "UTC")
 
 
 @given(
-    st.lists(st.sampled_from([*TEXTS, "{", '"resultType"', "NodeName=n1", "a\r", "\x1f"]), max_size=12),
+    st.lists(st.sampled_from([*TEXTS, EVENT, "{", '"resultType"', "NodeName=n1", "a\r", "\x1f"]), max_size=12),
     st.sampled_from([ISO, SYSLOG, DMESG, "%Y-%m-%d %H:%M:%S"]),
     st.floats(0.0, 4e6),
 )
@@ -78,8 +82,11 @@ def test_any_journal_is_noted_as_when_read_alone(tmp_path_factory, texts: list[s
     text = journal(form, [KERNEL, *texts], every_s)
     file.write_text(text, newline="")
     task = {"file": str(file), "start": 0, "size": len(text), "modified": 1, "key": "a", "formats": []}
-    for found in quiet.quiet({str(file): len(text)}, "UTC").values():
+    for found in journals.read_together({str(file): len(text)}, "UTC").values():
         (alone,) = log_study._read_file(task, [], "UTC", file.parent, None)
         assert {name: alone[name] for name in ("notes", "watched", "formats")} == log_study._noted(found) | {
-            "formats": [quiet.JOURNAL]
+            "formats": [journals.JOURNAL]
         }
+        whole = log_file.Reading("UTC")
+        log_file.read_file(file, None, whole)
+        assert_frame_equal(*(pl.concat([EMPTY, *reading.rows["events"]]) for reading in (found, whole)))

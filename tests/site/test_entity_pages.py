@@ -16,6 +16,7 @@ import pytest
 import factorykit as fk
 from factorykit.data import tables
 from factorykit.site import entity_pages, page_layout, table_data
+from factorykit.site.sources import Project
 
 QUERIES = Path(__file__).with_name("queries.csv")
 """Search queries as readers type them, and the address of the answer as a pattern."""
@@ -30,7 +31,7 @@ def test_every_row_of_a_table_of_entities_has_a_page(site):
     for kind in table_data.PAGES:
         key = next(f["name"] for f in tables.resources()[kind]["schema"]["fields"] if f.get("entity"))
         keys = set(fk.table(kind).select(key).collect()[key])
-        assert {path.stem for path in (site / "things" / kind).glob("*.html")} == keys
+        assert {path.stem for path in (site / "entities" / kind).glob("*.html")} == keys
 
 
 def test_every_table_has_a_browser(site):
@@ -38,7 +39,7 @@ def test_every_table_has_a_browser(site):
 
 
 def test_a_value_is_shown_with_its_source_and_locator(site):
-    text = text_of(site / "things" / "clusters" / "meta_24k.html")
+    text = text_of(site / "entities" / "clusters" / "meta_24k.html")
     assert "24,600" in text or "24,576" in text
     assert "The Llama 3 Herd of Models" in text
     assert "section 3.3.1" in text
@@ -47,29 +48,29 @@ def test_a_value_is_shown_with_its_source_and_locator(site):
 
 def test_every_public_source_links_to_its_address(site):
     for source, url in fk.table("sources").select("source", "url").collect().drop_nulls().iter_rows():
-        page = (site / "things" / "sources" / f"{source}.html").read_text("utf-8")
+        page = (site / "entities" / "sources" / f"{source}.html").read_text("utf-8")
         assert f'href="{url}"' in html.unescape(page), source
 
 
 def test_every_link_between_pages_has_a_target(site):
-    for page in (site / "things").rglob("*.html"):
+    for page in (site / "entities").rglob("*.html"):
         for address in re.findall(r'href="(\.\./(?:\w+/)?[\w.]+\.html)"', page.read_text("utf-8")):
             assert (page.parent / address).resolve().is_file(), (page, address)
 
 
 def test_pages_lead_both_ways(site):
-    chip = (site / "things" / "accelerators" / "h100_sxm.html").read_text("utf-8")
+    chip = (site / "entities" / "accelerators" / "h100_sxm.html").read_text("utf-8")
     assert "../clusters/meta_24k.html" in chip
-    assert "../accelerators/h100_sxm.html" in (site / "things" / "clusters" / "meta_24k.html").read_text("utf-8")
+    assert "../accelerators/h100_sxm.html" in (site / "entities" / "clusters" / "meta_24k.html").read_text("utf-8")
 
 
 def test_a_run_is_shown_beside_the_results_of_the_model(site):
-    text = text_of(site / "things" / "runs" / "llama_3_1_405b.html")
+    text = text_of(site / "entities" / "runs" / "llama_3_1_405b.html")
     assert re.search(r"6\.\d+ s\s+6\.72 s", text)
 
 
 def test_no_key_and_no_long_float_is_printed_as_a_value(site):
-    for page in list((site / "things" / "clusters").glob("*.html"))[:80]:
+    for page in list((site / "entities" / "clusters").glob("*.html"))[:80]:
         facts = re.findall(r'<th scope="row"[^>]*>[^<]*</th><td>(.*?)</td>', page.read_text("utf-8"))
         for fact in facts:
             shown = re.sub(r"<[^>]+>", "", fact)
@@ -77,7 +78,7 @@ def test_no_key_and_no_long_float_is_printed_as_a_value(site):
 
 
 def test_the_query_on_a_page_gives_its_row(site):
-    page = html.unescape((site / "things" / "clusters" / "xai_colossus.html").read_text("utf-8"))
+    page = html.unescape((site / "entities" / "clusters" / "xai_colossus.html").read_text("utf-8"))
     query = re.search(r'fk\.sql\("(from clusters where [^"]+)"\)', page)[1]
     assert fk.sql(query)["cluster"].to_list() == ["xai_colossus"]
     query = re.search(r'fk\.sql\("(from statements where [^"]+)"\)', page)[1]
@@ -88,8 +89,8 @@ def test_a_page_of_an_entity_is_small(site):
     def packed(*files: Path) -> int:
         return sum(len(gzip.compress(file.read_bytes(), 6)) for file in files)
 
-    around = packed(*(site / "things" / "assets").iterdir())
-    for page in (site / "things").rglob("*.html"):
+    around = packed(*(site / "entities" / "assets").iterdir())
+    for page in (site / "entities").rglob("*.html"):
         assert around + page.stat().st_size < 120_000 or around + packed(page) < 120_000, page
     for page in (site / "tables").glob("*.html"):
         assert around + packed(page, page.with_suffix(".js")) < 120_000, page
@@ -106,7 +107,7 @@ def test_the_parts_of_a_large_table_hold_all_its_rows(site):
         for column in (part[place] for part in columns):
             cells += [column["words"][at] for at in column["at"]] if isinstance(column, dict) else column
         assert cells == whole[field["name"]].to_list(), field["name"]
-    assert parts[0]["shown"][:3] == ["kind", "thing", "field"]
+    assert parts[0]["shown"][:3] == ["kind", "entity", "field"]
 
 
 def test_text_of_a_table_is_shown_and_never_read(tmp_path):
@@ -119,7 +120,7 @@ def test_text_of_a_table_is_shown_and_never_read(tmp_path):
     )
     spoilt.write_parquet(folder / "sources.parquet")
     entity_pages.write(folder, tmp_path / "out")
-    page = (tmp_path / "out" / "things" / "sources" / f"{page_layout['source'][0]}.html").read_text("utf-8")
+    page = (tmp_path / "out" / "entities" / "sources" / f"{page_layout['source'][0]}.html").read_text("utf-8")
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in (tmp_path / "out" / "tables" / "sources.js").read_text("utf-8")
@@ -138,7 +139,7 @@ def test_kept_pages_are_used_until_an_input_changes_or_they_are_damaged(tmp_path
         return [["a.html", "A", "", "", ""]]
 
     def add():
-        return entity_pages._taken_again(folder, tmp_path / "out", page_layout.Around(), cache)
+        return entity_pages.add(Project(tmp_path, {}, ()), tmp_path / "out", page_layout.PageContext(), cache)
 
     monkeypatch.setattr(entity_pages, "write", write)
     assert add() == add()
@@ -182,7 +183,7 @@ def test_every_query_of_the_golden_list_is_answered_among_the_first_three(site):
 
 
 def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
-    page = (site / "things" / "accelerators" / "b200.html").read_text("utf-8")
+    page = (site / "entities" / "accelerators" / "b200.html").read_text("utf-8")
     lead = re.search(r'class="lead">([^<]+)<', page)
     assert lead is not None
     assert "2.25 PFLOP/s in 16 bits, dense; 180 GB of memory; 1,000 W of design power" in lead[1]
@@ -190,7 +191,7 @@ def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
     assert "compare.html?of=accelerators/b200," in page
     assert re.search(r"<text[^>]*>\d+ USD/h</text>", page)  # the axis of the price history
     assert ">the same<" not in page
-    run = text_of(site / "things" / "runs" / "llama_3_1_405b.html")
+    run = text_of(site / "entities" / "runs" / "llama_3_1_405b.html")
     assert "3.8 × 10²⁵ FLOP of training compute" in run
     assert "systemic risk, EU AI Act: from 10²⁵" in run or "systemic risk, EU AI Act: from 1 × 10²⁵ FLOP" in run
 
@@ -198,7 +199,7 @@ def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
 def test_all_pages_have_one_header_and_menus_of_at_most_forty_links(site):
     for name in (
         "index.html",
-        "things/map.html",
+        "entities/map.html",
         "tables/clusters.html",
         "charts/index.html",
         "notebooks/07-checkpoints.html",

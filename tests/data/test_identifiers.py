@@ -155,7 +155,7 @@ SEVERAL = {
     *("Nebius user PoC", "C. Yang (Google Cloud), gpu-tpu-pedia", "IBM (fms-acceleration)", "Fujitsu", "Dell"),
     *("Lenovo", "SCITIX", "GigaComputing", "QCT", "MangoBoost", "Kunlun"),
 }
-"""Names that stand for several things, for a part of one, or for one that the tables do not hold."""
+"""Names that stand for several entities, for a part of one, or for one that the tables do not hold."""
 
 
 @pytest.mark.parametrize(("table", "column", "kind"), columns())

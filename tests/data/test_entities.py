@@ -9,7 +9,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import DatasetError
-from factorykit.data.entities import KINDS, picked
+from factorykit.data.entities import KINDS, with_preferred
 
 MOMENTS = ["2022", "2024-06", "2025-06", "2026-09"]
 
@@ -41,19 +41,19 @@ def test_a_cell_is_the_statement_picked_for_it(kind):
     key = KINDS[kind][1]
     rows = {row[key]: row for row in fk.table(kind).collect().to_dicts()}
     chosen = fk.table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).collect()
-    assert chosen.select("thing", "field").is_unique().all()
+    assert chosen.select("entity", "field").is_unique().all()
     own = {"accelerator", "accelerators", "tokens", "wall_days"} if kind == "models" else set()
     own |= {"facility_power_w", "power_remark"} if kind == "clusters" else set()
     for row in chosen.to_dicts():
-        if row["field"] not in own and row["thing"] in rows and row["field"] in rows[row["thing"]]:
-            assert rows[row["thing"]][row["field"]] in (row["value"], row["words"])
+        if row["field"] not in own and row["entity"] in rows and row["field"] in rows[row["entity"]]:
+            assert rows[row["entity"]][row["field"]] in (row["value"], row["words"])
 
 
 def test_the_maker_is_preferred_to_a_data_set_then_the_press_then_the_documents():
     rows = pl.DataFrame(
         {
             "kind": "runs",
-            "thing": "x",
+            "entity": "x",
             "field": "tokens",
             "value": [1.0, 2.0, 3.0, 4.0],
             "words": pl.Series([None] * 4, dtype=pl.String),
@@ -65,12 +65,12 @@ def test_the_maker_is_preferred_to_a_data_set_then_the_press_then_the_documents(
         }
     )
     for left in (4, 3, 2, 1):
-        found = picked(rows.head(left)).filter(pl.col("preferred").is_not_null())
+        found = with_preferred(rows.head(left)).filter(pl.col("preferred").is_not_null())
         assert found["value"].to_list() == [float(left)]
 
 
 def test_a_benchmark_counts_the_participants_and_is_picked_only_without_a_data_set():
-    statements = fk.table("statements").filter(kind="clusters", thing="nvidia_eos", field="accelerators").collect()
+    statements = fk.table("statements").filter(kind="clusters", entity="nvidia_eos", field="accelerators").collect()
     counts = dict(statements.select("source", "value").iter_rows())
     assert (counts["top500_2025_06"], counts["mlperf_training_4_1"]) == (3328.0, 3472.0)
     assert fk.table("clusters").filter(cluster="nvidia_eos").collect()["accelerators"].item() == 4608.0
@@ -89,7 +89,7 @@ def test_a_seed_is_picked_only_without_another_source():
     statements = fk.table("statements").filter(pl.col("kind") != "organisations").collect()
     kinds = fk.table("sources").select("source", source_kind="kind").collect()
     statements = statements.join(kinds, on="source")
-    about = ["kind", "thing", "field"]
+    about = ["kind", "entity", "field"]
     better = statements.filter(pl.col("source_kind") != "document").select(about).unique()
     seeds = statements.filter(pl.col("source_kind") == "document", pl.col("preferred").is_not_null())
     beaten = seeds.join(better, on=about, how="semi").select("field").unique()["field"].to_list()
@@ -99,7 +99,7 @@ def test_a_seed_is_picked_only_without_another_source():
 def test_related_fields_come_from_one_statement():
     statements = fk.table("statements").filter(pl.col("preferred").is_not_null(), kind="clusters").collect()
     counts = statements.filter(pl.col("field").is_in(["accelerators", "accelerator", "accelerator_stated", "nodes"]))
-    assert counts.group_by("thing").agg(pl.col("statement").n_unique())["statement"].max() == 1
+    assert counts.group_by("entity").agg(pl.col("statement").n_unique())["statement"].max() == 1
 
 
 def test_enough_clusters_sites_and_models_are_described():

@@ -13,7 +13,7 @@ from factorykit.data.tables import resources
 from factorykit.site import finish
 from factorykit.site.feeds import add
 from factorykit.site.markup import read, write
-from factorykit.site.page_layout import Around
+from factorykit.site.page_layout import PageContext
 from factorykit.site.sources import load_project
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
@@ -71,10 +71,12 @@ def test_the_tables_are_described_as_a_data_catalogue(site):
 def test_a_site_with_an_address_shows_it_and_links_to_its_sources(made, tmp_path):
     made.raw("")
     made.write("_site/report/other.html", "<html><body><main><h1>Page</h1></main></body></html>")
-    around = Around(dates={"report/other.qmd": "2026-01-02"}, site="https://x.org/fk", repository="https://x.org/r")
+    context = PageContext(
+        dates={"report/other.qmd": "2026-01-02"}, site="https://x.org/fk", repository="https://x.org/r"
+    )
     project, out = load_project(made.root), made.root / "_site"
     pages = read(project, out)
-    add(project, pages, out, around)
+    add(project, pages, out, context)
     write(pages, out)
     page = (made.root / "_site/report/other.html").read_text()
     assert '<link rel="canonical" href="https://x.org/fk/report/other.html">' in page

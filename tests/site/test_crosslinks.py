@@ -9,7 +9,7 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from factorykit.site.markup import above
+from factorykit.site.markup import ancestors
 
 NUMBER = re.compile(r"(?<![\w.,/#-])\d[\d,]*(?:\.\d+)?(?![\w]*[_\d])")
 YEAR = re.compile(r"(19|20)\d\d")
@@ -23,7 +23,7 @@ QUIET |= {"select", "summary", "noscript", "footer", "header"}
 """Elements whose numbers are code, drawn, or names."""
 BESIDE = ("fk-signed", "fk-origin", "fk-number", "factorykit-chart", "sec-", "csl-", "soft")
 PARTS = {"li", "p", "dd", "figcaption", "tr", "blockquote"}
-PAGES = ("*.html", "notebooks/*.html", "report/**/*.html", "charts/*.html", "things/*/*.html")
+PAGES = ("*.html", "notebooks/*.html", "report/**/*.html", "charts/*.html", "entities/*/*.html")
 PARTLY = ("api", "changes", "decisions", "vocabulary", "404")
 """Pages whose numbers are arguments of calls, versions, bounds, or measurements of a decision."""
 LEAST = 0.97
@@ -35,7 +35,7 @@ def numbers(page: LexborHTMLParser) -> Iterator[tuple[LexborNode, str]]:
     for node in main.traverse(include_text=True) if main else ():
         if not node.is_text_node or not re.search(r"\d", text := node.text()):
             continue
-        around = [*above(node)]
+        around = [*ancestors(node)]
         names = " ".join(f"{each.attributes.get('class') or ''} {each.attributes.get('id') or ''}" for each in around)
         if QUIET & {each.tag for each in around} or any(word in names for word in BESIDE):
             continue
@@ -50,7 +50,7 @@ def numbers(page: LexborHTMLParser) -> Iterator[tuple[LexborNode, str]]:
 
 def leads(node: LexborNode) -> bool:
     """Whether a link stands with a number: in its sentence, row, column, caption, or the block that explains it."""
-    for each in above(node):
+    for each in ancestors(node):
         marks = each.attributes.get("class") or ""
         if each.tag == "a" or (each.tag in PARTS and each.css_first("a[href]")):
             return True
@@ -68,7 +68,7 @@ def test_numbers_link_to_their_origin(site: Path) -> None:
     found: dict[str, list[tuple[bool, str, str]]] = defaultdict(list)
     for pattern in PAGES:
         for page in sorted(site.glob(pattern)):
-            if not page.stem.startswith(PARTLY) and "things/sources" not in page.as_posix():
+            if not page.stem.startswith(PARTLY) and "entities/sources" not in page.as_posix():
                 read = LexborHTMLParser(page.read_text("utf-8"))
                 found[pattern] += [(leads(node), number, page.stem) for node, number in numbers(read)]
     assert sum(map(len, found.values())) > 5000
