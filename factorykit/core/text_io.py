@@ -1,4 +1,4 @@
-"""Strict, size-limited reading of untrusted files: bytes, text, JSON, CSV and Parquet; and values for JSON."""
+"""Strict, size-limited reading of untrusted files: bytes, text, JSON, CSV and Parquet; rows of our own; JSON values."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ MAX_MAGNITUDE: Final = 1e290
 DUCKDB_SETTINGS: Final[dict[str, Any]] = {"memory_limit": "4GB", "python_enable_replacements": "false"}
 GZIP, XZ, PARQUET = b"\x1f\x8b", b"\xfd7zXZ\0", b"PAR1"
 UNSUPPORTED_COMPRESSION: Final = {b"PK\3\4": "zip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
+
+
+def package_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file that stands beside the code of the package."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def read_bytes(path: object, max_bytes: int = MAX_FILE_BYTES, error: type[FactorykitError] = DatasetError) -> bytes:

@@ -132,7 +132,7 @@ def formats() -> Mapping[str, Format]:
 @cache
 def _formats() -> Mapping[str, Format]:
     columns: dict[str, list[Column]] = {}
-    for row in _rows("columns.csv"):
+    for row in text_io.package_rows(Path(__file__).with_name("columns.csv")):
         column = Column(row["ours"], tuple(row["theirs"].split(" || ")), row["read"], row["unit"])
         columns.setdefault(row["format"], []).append(column)
     return {
@@ -148,13 +148,8 @@ def _formats() -> Mapping[str, Format]:
             row["document"],
             tuple(columns[row["format"]]),
         )
-        for row in _rows("formats.csv")
+        for row in text_io.package_rows(Path(__file__).with_name("formats.csv"))
     }
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with Path(__file__).with_name(name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def recognised(source: Path | bytes) -> list[Format]:

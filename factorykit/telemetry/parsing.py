@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from datetime import timedelta
@@ -13,6 +12,8 @@ from secrets import token_bytes
 from typing import Final
 
 import polars as pl
+
+from factorykit.core.text_io import package_rows
 
 OTHERWISE: Final = {"state": "unknown", "reason": "notice", "result": "notice", "xid_kind": "notice"} | {
     "kind": "notice",
@@ -269,8 +270,8 @@ def word(of: str, cell: pl.Expr) -> pl.Expr:
 @cache
 def words(of: str) -> dict[str, str]:
     """Return the categories of words of one kind."""
-    with Path(__file__).with_name("words.csv").open(encoding="utf-8", newline="") as file:
-        return {row["theirs"]: row["ours"] for row in csv.DictReader(file) if row["of"] == of}
+    rows = package_rows(Path(__file__).with_name("words.csv"))
+    return {row["theirs"]: row["ours"] for row in rows if row["of"] == of}
 
 
 def node_names(node_list: str) -> list[str]:

@@ -7,7 +7,6 @@ the cells. Nothing is downloaded unless an address is given.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import os
@@ -52,8 +51,7 @@ class Publisher:
     caveat: str
 
 
-with PUBLISHERS_FILE.open(encoding="utf-8", newline="") as file:
-    PUBLISHERS: Final = {row.pop("connector"): Publisher(**row) for row in csv.DictReader(file)}
+PUBLISHERS: Final = {row.pop("connector"): Publisher(**row) for row in text_io.package_rows(PUBLISHERS_FILE)}
 
 
 @dataclass(frozen=True)
@@ -212,19 +210,17 @@ def _record(name: str) -> Path:
 @cache
 def _columns() -> dict[str, tuple[Column, ...]]:
     found: dict[str, list[Column]] = {}
-    with MAPPING.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            factor = float(row.pop("factor") or 1.0)
-            found.setdefault(row.pop("dataset"), []).append(Column(factor=factor, **row))
+    for row in text_io.package_rows(MAPPING):
+        factor = float(row.pop("factor") or 1.0)
+        found.setdefault(row.pop("dataset"), []).append(Column(factor=factor, **row))
     return {name: tuple(columns) for name, columns in found.items()}
 
 
 def _layouts(name: str) -> list[list[Header]]:
     """Return the headers that a file of the data set may have: those of the mapping and the publisher's own."""
     published: dict[str, list[Header]] = {}
-    with PUBLISHED.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            published.setdefault(row.pop("dataset"), []).append(Header(**row))
+    for row in text_io.package_rows(PUBLISHED):
+        published.setdefault(row.pop("dataset"), []).append(Header(**row))
     tidied = [Header(column.theirs, column.theirs) for column in _columns()[name]]
     return [tidied, published[name]] if name in published else [tidied]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections import Counter
@@ -27,16 +26,15 @@ def _field_roles() -> Mapping[str, tuple[str, ...]]:
     A role is a quantity, or ``ignored`` for fields that change no count or are read by code below.
     """
     roles: dict[str, tuple[str, ...]] = {}
-    with Path(__file__).with_name("hf_fields.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            roles[row["role"]] = (*roles.get(row["role"], ()), row["field"])
+    for row in text_io.package_rows(Path(__file__).with_name("hf_fields.csv")):
+        roles[row["role"]] = (*roles.get(row["role"], ()), row["field"])
     return roles
 
 
 def _values(role: str) -> dict[str, str]:
     """Return the values of a role in ``hf_values.csv``, with what each means."""
-    with Path(__file__).with_name("hf_values.csv").open(encoding="utf-8", newline="") as file:
-        return {row["value"]: row["meaning"] for row in csv.DictReader(file) if row["role"] == role}
+    rows = text_io.package_rows(Path(__file__).with_name("hf_values.csv"))
+    return {row["value"]: row["meaning"] for row in rows if row["role"] == role}
 
 
 FIELDS: Final = _field_roles()

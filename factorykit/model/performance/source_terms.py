@@ -8,7 +8,6 @@ of the shipped table have no effect.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from factorykit.core.errors import FactorykitError
+from factorykit.core.text_io import package_rows
 from factorykit.data.identifiers import accelerator_in
 from factorykit.engine.providers import frameworks
 
@@ -91,10 +91,9 @@ def number(text: str, base: float = 1000.0) -> float | None:
 
 
 def _terms() -> Iterator[Term]:
-    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            value, noted = number(row["value"]), row["read_in"] == "notes"
-            yield Term(row["column"], noted, row["pattern"], row["value"] if value is None else value)
+    for row in package_rows(Path(__file__).with_suffix(".csv")):
+        value, noted = number(row["value"]), row["read_in"] == "notes"
+        yield Term(row["column"], noted, row["pattern"], row["value"] if value is None else value)
 
 
 TERMS: Final = tuple(_terms())

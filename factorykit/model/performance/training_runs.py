@@ -6,7 +6,6 @@ cannot be filled has the cause in ``reason``.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 import re
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.core.text_io import package_rows
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import accelerator_in, identify, letters
 from factorykit.data.tables import table
@@ -36,12 +36,7 @@ NEEDED: Final = ("layers", "hidden", "heads", "seq_len", "accelerator", "acceler
 """Columns without which nothing can be predicted."""
 
 
-def _columns() -> Iterator[dict[str, str]]:
-    with Path(__file__).with_name("run_columns.csv").open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
-
-
-COLUMNS: Final = {row["column"]: row for row in _columns()}
+COLUMNS: Final = {row["column"]: row for row in package_rows(Path(__file__).with_name("run_columns.csv"))}
 """Columns that are read, by name, with their ``kind``: counts, other numbers of the configuration, features of the
 software that override the defaults of its framework, further optional numbers, texts, and quantities of hybrid models
 that no column of the table states; they come from the architecture of the row's model. A number may have its ``unit``
