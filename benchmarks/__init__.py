@@ -1,4 +1,4 @@
-"""Speeds, each beside its rival and measured in the same run: ``python -m benchmarks [topic …]``."""
+"""Speeds and errors, each beside its rival and measured in the same run: ``python -m benchmarks [topic …]``."""
 
 from __future__ import annotations
 
@@ -39,6 +39,35 @@ class Row:
         held = [self.ratio <= self.at_most_ratio] if self.ratio is not None and self.at_most_ratio is not None else []
         held += [self.ours_s <= self.at_most_s] if self.at_most_s is not None else []
         return "" if not held else "holds" if all(held) else "missed"
+
+    @property
+    def figures(self) -> str:
+        ratio = f"{self.ratio:.3g}" if self.ratio is not None else "–"
+        return f"{spoken(self.ours_s):>9}{spoken(self.rival_s):>10}{ratio:>10}"
+
+
+@dataclass(frozen=True)
+class Errors:
+    """One comparison of predictions: median and 90th percentile of the absolute error of both on the same rows."""
+
+    what: str
+    rival: str
+    ours: tuple[float, float] | None = None
+    theirs: tuple[float, float] | None = None
+    why_alone: str = ""
+    target: str = "both errors below"
+
+    @property
+    def verdict(self) -> str:
+        """Return ``holds`` or ``missed``, or nothing where no rival ran."""
+        if self.ours is None or self.theirs is None:
+            return ""
+        return "holds" if all(ours < theirs for ours, theirs in zip(self.ours, self.theirs, strict=True)) else "missed"
+
+    @property
+    def figures(self) -> str:
+        shown = ["–" if pair is None else f"{pair[0]:.1%}/{pair[1]:.0%}" for pair in (self.ours, self.theirs)]
+        return f"{shown[0]:>12}{shown[1]:>12}{'':>5}"
 
 
 def spoken(seconds: float | None) -> str:

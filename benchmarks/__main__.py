@@ -1,4 +1,4 @@
-"""Print the table of speeds beside their targets; a missed target is a result, not an error."""
+"""Print speeds and errors beside their targets; a missed target is a result, not an error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import platform
 import sys
 from collections import Counter
 
-from benchmarks import Missing, spoken
+from benchmarks import Missing
 
 TOPICS = (
     "imports",
@@ -24,6 +24,7 @@ TOPICS = (
     "plan",
     "slider",
     "pages",
+    "accuracy",
 )
 
 
@@ -36,11 +37,10 @@ def main(topics: list[str]) -> None:
         try:
             for row in importlib.import_module(f"benchmarks.{topic}").rows():
                 verdicts[row.verdict] += 1
-                ratio = f"{row.ratio:.3g}" if row.ratio is not None else "–"
-                alone = f" ({row.why_alone})" if row.why_alone != last_reason else ""
+                alone = f" ({row.why_alone})" if row.why_alone not in ("", last_reason) else ""
                 last_reason = row.why_alone
-                times = f"{spoken(row.ours_s):>9}{spoken(row.rival_s):>10}{ratio:>10}"
-                print(f"{row.what:<52}{row.rival:<32}{times}  {row.verdict:<8}{row.target}{alone}".rstrip(), flush=True)
+                judged = f"{row.verdict:<8}{row.target}{alone}"
+                print(f"{row.what:<52}{row.rival:<32}{row.figures}  {judged}".rstrip(), flush=True)
         except Missing as missing:
             verdicts["skipped"] += 1
             print(f"{topic}: skipped; {missing}", flush=True)

@@ -29,8 +29,8 @@ WIDE = {
 BATCH = 1536
 
 
-def calculon() -> Callable[[], int]:
-    """Return a call that evaluates GPT-3 on 512 GPUs in many layouts and says how many; those that do not fit count."""
+def calculon_modules() -> tuple[Path, Any, Any, logging.Logger]:
+    """Return Calculon's folder, its modules of models and systems, and its log."""
     folder = Path(os.environ.get("CALCULON", "-"))
     if not (folder / "calculon" / "llm").is_dir():
         raise Missing("Calculon is on no index; clone github.com/calculon-ai/calculon and set CALCULON to its folder")
@@ -39,10 +39,15 @@ def calculon() -> Callable[[], int]:
         llm, system = importlib.import_module("calculon.llm"), importlib.import_module("calculon.system")
     except ImportError as error:
         raise Missing(f"Calculon does not start: {error}") from error
+    return folder, llm, system, logging.getLogger("calculon")
+
+
+def calculon() -> Callable[[], int]:
+    """Return a call that evaluates GPT-3 on 512 GPUs in many layouts and counts them, also those that do not fit."""
+    folder, llm, system, logger = calculon_modules()
     model = llm.Llm.Application(json.loads((folder / "models" / "gpt3-175B.json").read_text()))
     cluster = system.System(json.loads((folder / "systems" / "a100_80g.json").read_text()))
     base = json.loads(next((folder / "examples").glob("*_full.json")).read_text())
-    logger = logging.getLogger("calculon")
 
     def layouts() -> Iterator[dict[str, Any]]:
         tensor, pipeline, micro = (1, 2, 4, 8), (1, 2, 4, 8, 16, 32), (1, 2, 4)
