@@ -14,7 +14,7 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: medians in seconds and what they may be at most; ``why_alone`` says why no rival ran."""
+    """One comparison: medians in seconds and what they may be at most; ``why_alone`` is the reason why no rival ran."""
 
     what: str
     rival: str

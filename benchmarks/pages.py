@@ -64,7 +64,7 @@ def rows() -> Iterator[Row]:
 
 
 def _times(page: Any, address: str, asked: str) -> float:
-    """Return the median seconds of what a page says of itself, each time with nothing kept."""
+    """Return the median seconds of what a page reports of itself, each time with nothing kept."""
     found = []
     for _ in range(RUNS):
         page.context.clear_cookies()

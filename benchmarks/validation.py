@@ -39,7 +39,7 @@ FILE = Path(__file__).parents[1] / "data" / "sources" / "few_shots.csv"
 def main() -> None:
     rows = tables.table("training_runs").collect()
     measured = Measured(rows, as_stated=True)
-    kinds = told(rows)[measured.frame["row"].to_list()]
+    kinds = groups(rows)[measured.frame["row"].to_list()]
     print("families out", line(validate(rows, leave_family_out=True)))
     for name in ("organisation", "framework", "generation"):
         print(f"{name} out", line(pl.concat(folds(measured, kinds[name].to_numpy(), rows))))
@@ -48,7 +48,7 @@ def main() -> None:
         values, _ = fit(measured, before, start=dict(constants()))
         later = rows[sorted(set(measured.frame["row"].to_numpy()[~before]))]
         print(f"released from {month} on", line(validate(later, calibration=values)))
-    told_shots(few_shots(rows))
+    report_few_shots(few_shots(rows))
     whole_runs()
 
 
@@ -60,7 +60,7 @@ def whole_runs() -> None:
         print(f"GPU hours of {judged.height} whole runs, {name}: {median:.1%} / {tail:.1%}")
 
 
-def told(rows: pl.DataFrame) -> pl.DataFrame:
+def groups(rows: pl.DataFrame) -> pl.DataFrame:
     """Return publisher, framework, generation of the chip and time of release of each row."""
     generation = {key: str(chip["generation"]) for key, chip in chips().items()}
     years = [software_year(row) or constants()["software_year"] for row in rows.iter_rows(named=True)]
@@ -114,8 +114,8 @@ def _after(before: pl.DataFrame, pool: pl.DataFrame, own: pl.DataFrame, family: 
     ratio = 1.0
     others = rest
     if own.height:
-        said = before.filter(pl.col("number").is_in(own["number"]))["error"]
-        ratio = float(1.0 / (1.0 + said).median())  # type: ignore[arg-type]
+        errors = before.filter(pl.col("number").is_in(own["number"]))["error"]
+        ratio = float(1.0 / (1.0 + errors).median())  # type: ignore[arg-type]
         mine = calibrate(own, left_out=family)
         whole = replace(mine, constants={**constants(family), **mine.constants})
         others = validate(pool.filter(~pl.col("number").is_in(own["number"])), calibration=whole)
@@ -124,7 +124,7 @@ def _after(before: pl.DataFrame, pool: pl.DataFrame, own: pl.DataFrame, family: 
     return found | {"scaled_error": scaled, "scaled_ninetieth": scaled_tail}
 
 
-def told_shots(found: pl.DataFrame) -> None:
+def report_few_shots(found: pl.DataFrame) -> None:
     """Print the mean and the middle over families, and write each family's figures as a table."""
     for (how, shots), some in found.group_by("how", "shots", maintain_order=True):
         mean = some.select(pl.col(pl.Float64).mean()).row(0, named=True)
@@ -145,7 +145,7 @@ def told_shots(found: pl.DataFrame) -> None:
         "family",
         pl.col("how").alias("rows_taken"),
         pl.when(pl.col("how") != "most").then("shots").alias("measured_rows"),
-        *[pl.col(name).round(4).alias(told) for name, told in named.items()],
+        *[pl.col(name).round(4).alias(column) for name, column in named.items()],
         source=pl.lit("factorykit_validation"),
         locator=pl.lit("python -m benchmarks.validation"),
         as_of=pl.lit(str(datetime.now(tz=UTC).date())),

@@ -137,7 +137,7 @@ def _row(what: str, precision: str, shape: str, value: float, unit: str, runs: i
 
 
 def _asked(field: str) -> str:
-    """Return what the driver's tool says, or an empty string where there is none."""
+    """Return the output of the driver's tool, or an empty string where there is none."""
     try:
         asked = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "--id=0"]
         return subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True).stdout.strip()

@@ -228,7 +228,7 @@ def _counted(page: Any) -> dict[str, int]:
 def _explorers(running: Any, folder: Path) -> Iterator[Row]:
     """Yield what each ready-made explorer takes in JupyterLab, and with a pinned curve beside its own.
 
-    On a machine that others use, too, the ratio says more than the time: the rival is a chart of two points.
+    On a machine that others use, too, the ratio is more reliable than the time: the rival is a chart of two points.
     """
     made = [(name, f"explorer = fk.explore(fk.charts.{name}({run}))\nexplorer") for name, run in ready_made()]
     first = "import factorykit as fk\nrun = {'Llama 3.1 405B': fk.preset('llama_3_1_405b')}"

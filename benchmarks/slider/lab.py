@@ -61,8 +61,8 @@ def serving(folder: Path, command: list[str], ready: str = "") -> Iterator[str]:
     environment = {**os.environ, **{name: str(home / name.lower()) for name in own}}
     address = f"http://127.0.0.1:{port}"
     with (home / "log").open("w") as log:
-        told = [part.replace("{port}", str(port)) for part in command]
-        server = subprocess.Popen(told, env=environment, stdout=log, stderr=log, cwd=folder)
+        arguments = [part.replace("{port}", str(port)) for part in command]
+        server = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log, cwd=folder)
         try:
             for _ in range(240):
                 try:
@@ -103,7 +103,7 @@ def run_all(page: Any, address: str, name: str) -> None:
     page.goto(f"{address}/lab/tree/{name}")
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
-    # Idle is said before the page is connected, and a cell run in between asks which kernel is meant.
+    # The kernel is shown as idle before the page is connected, and a cell run in between asks which kernel is meant.
     connected = "async (url) => (await (await fetch(url)).json()).some((kernel) => kernel.connections > 0)"
     page.wait_for_function(connected, arg=f"{address}/api/kernels")
     page.wait_for_timeout(500)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.charts.live import Case, Live, Presets
+from factorykit.charts.live import START, Case, Live, Presets
 
 INTERVAL_MODELS = {
     "Young": "checkpoint_interval_young_s",
@@ -97,7 +97,7 @@ def two_tiers(presets: Presets | None = None) -> Live:
         readouts=("two_level_goodput", "two_level_interval_s", "segments_per_pattern_first_order"),
         domain=(10.0, 14400.0),
         y_domain={"two_level_goodput": (0.0, 1.0)},
-        presets=presets or {},
+        presets=presets or START,
         key="tiers",
         source="Moody et al. 2010; Benoit et al. 2017",
         description="Goodput by the interval of near checkpoints, with far ones every so often, beside far ones only.",
@@ -129,7 +129,7 @@ def background_saves(presets: Presets | None = None) -> Live:
         readouts=("checkpoint_goodput", "checkpoint_goodput_async", "checkpoint_interval_async_s"),
         domain=(10.0, 14400.0),
         y_domain={"checkpoint_goodput": (0.0, 1.0)},
-        presets=presets or {},
+        presets=presets or START,
         key="background",
         source="Daly 2006, equation 20; a durability lag acts as a longer restart",
         description="Goodput by the checkpoint interval where the job stands still for a save and where it goes on.",

@@ -22,6 +22,7 @@ def time_and_cost(presets: Presets | None = None) -> Live:
         x="accelerators",
         outputs=("wall_days", "rental_cost_usd"),
         sliders=(
+            "parameters",
             "active_parameters",
             "tokens",
             "accelerators",

@@ -7,7 +7,7 @@ import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, Presets
+from factorykit.charts.live import START, Case, Live, Presets
 from factorykit.charts.theme import PALETTE
 
 SEED_NODE = {"accelerator_power_w": 650.0, "node_overhead_power_w": 600.0}
@@ -53,7 +53,7 @@ def emissions(presets: Presets | None = None) -> Live:
             "training_water_total_l",
         ),
         domain=(0.0, 0.9),
-        presets=presets or {},
+        presets=presets or START,
         key="carbon",
         source="Inputs in the presets table; embodied carbon after Luccioni et al. 2023",
         description="Emissions rise in proportion to the carbon intensity; making the machines adds a constant.",

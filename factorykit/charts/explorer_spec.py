@@ -16,6 +16,7 @@ from factorykit.core.validation import mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.providers.defaults import is_asked
 from factorykit.engine.question import Question, read_models
 from factorykit.model.scenario.presets import preset
 from factorykit.model.scenario.scenario import Scenario
@@ -44,9 +45,12 @@ def exploring(
     label = getattr(start, "label", "")
     drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
     base = {name: value for name, value in start.items() if name not in drawn} | read_models(using)
+    chosen = () if sliders is None else strings("sliders", sliders)
+    moved = map(quantity, chosen if over is None else (over, *chosen))
+    base |= {row.name: row.default for row in moved if is_asked(row.name) and row.name not in base}
     moves = elasticities(base, drawn[0])
     x = _axis(moves, drawn[0]) if over is None else quantity(over).name
-    asked = list(moves)[:MOST_SLIDERS] if sliders is None else strings("sliders", sliders)
+    asked = list(moves)[:MOST_SLIDERS] if sliders is None else chosen
     named = [quantity(name).name for name in asked]
     others = _scenarios(against)
     live = Live(

@@ -35,6 +35,8 @@ from factorykit.model.scenario.scenario import Scenario
 
 Presets: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Values to start from, by the label of each preset."""
+START: Presets = {"": {"parameters": 405e9, "tokens": 15.6e12, "accelerators": 16384.0}}
+"""Size, tokens and count of the run at which charts without presets start: that of Llama 3.1 405B."""
 LETTER_PX = 7.5  # widest mean width of a letter of the label
 GRID_POINTS = 121
 OFF = "off the axis"
@@ -417,10 +419,9 @@ class Live:
         return [*texts, {"name": "broken_rule", "expr": f"{verdicts}''"}]
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
-        """Return the rules that a layout has to obey where one is divided, each with its condition."""
-        if not rules.divides_layout(have.keys() - self.parameters.keys()):
-            return {}
-        return {rule.name: condition(rule.holds, have) for rule in rules.applicable_rules(have.keys(), self.parameters)}
+        """Return the rules of the inputs, and of a layout where one is divided, each with its condition."""
+        found = rules.rules_of(have.keys() - self.parameters.keys(), have.keys() & self.parameters.keys())
+        return {rule.name: condition(rule.holds, have) for rule in found}
 
     def _printed(self, program: Program, have: Mapping[str, str], case: Case, outputs: Sequence[str]) -> dict[str, str]:
         """Return an expression for every quantity of a case: its inputs as ``have`` writes them, and its steps."""

@@ -32,11 +32,11 @@ def starvation_by_request(presets: Presets | None = None) -> Live:
 
 def start_by_size(presets: Presets | None = None) -> Live:
     """Show the time from the start of a job to its first step, by its accelerators."""
-    start = {"accelerators": 16384.0, "accelerators_per_node": 8.0}
+    start = {"accelerators": 16384.0, "accelerators_per_node": 8.0, "parameters": 405e9}
     start |= {"storage_read_bytes_per_s": 2e12, "group_barriers": 6.0}
     return Live(
         title="Start of a job, by its accelerators",
-        base=start | (dict(first_of(presets)) or {"checkpoint_bytes": 5.67e12}),
+        base=start | dict(first_of(presets)),
         x="accelerators",
         outputs=("job_start_s",),
         sliders=(

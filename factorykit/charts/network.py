@@ -7,7 +7,7 @@ import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, Presets
+from factorykit.charts.live import START, Case, Live, Presets
 
 WIRINGS = {
     "Fat tree": "fat_tree",
@@ -78,7 +78,7 @@ def bus_bandwidth(presets: Presets | None = None) -> Live:
         ),
         readouts=("collective_s", "ring_collective_s", "tree_collective_s", "in_network_collective_s"),
         domain=(65536.0, 17179869184.0),
-        presets=presets or {},
+        presets=presets or START,
         key="bus",
         source="Constants of NCCL's tuner, in the defaults table",
         description="Bus bandwidth rises with the size; trees lead where waiting rules, both meet where bytes "

@@ -7,7 +7,7 @@ import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live, Presets
+from factorykit.charts.live import START, Case, Live, Presets
 from factorykit.charts.theme import INK, PALETTE
 
 DISTRIBUTIONS = (
@@ -109,7 +109,7 @@ def run_time(presets: Presets | None = None) -> Live:
         readouts=("checkpoint_wall_s", "checkpoint_wall_sd_s", "checkpoint_failures", "lost_work_run_s"),
         band={"cluster_mtbf_s": 0.1},
         domain=(0.0, 3600.0),
-        presets=presets or {},
+        presets=presets or START,
         key="runtime",
         source="Daly 2006, equation 20; Bougeret et al. 2011",
         description="Mean and standard deviation of the wall-clock time both grow with the restart time.",

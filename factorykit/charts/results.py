@@ -53,6 +53,8 @@ def plot(result: Any, output: str | None = None) -> Any:
         return plan.frontier(result.plans, title=sentence(result), source=SOURCE, **ends)
     if isinstance(result, ServingPlan):
         best = result.best
+        if best["tpot_s"] is None:
+            raise ScenarioError("a plan of one output token has no time between tokens to draw; use its candidates")
         first = quantity("time_to_first_token_s").text(best["ttft_s"])
         title = f"{best['accelerators']:,.0f} {chips()[best['accelerator']]['name']}: first token {first}, "
         title += f"then {1.0 / best['tpot_s']:.0f} tokens/s per user, {best['cost_usd_per_h']:,.0f} USD/h"

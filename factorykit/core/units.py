@@ -65,6 +65,8 @@ SCALES: Final = {"thousand": "1e3", "million": "1e6", "billion": "1e9", "bn": "1
     "B": "1e9",
     "G": "1e9",
     "T": "1e12",
+    "b": "1e9",
+    "t": "1e12",
     "Ki": "1024",
     "Mi": "1048576",
 }
@@ -130,8 +132,8 @@ def parse(row: HasUnit, text: str) -> float:
         If the unit is unknown, of another dimension, or ambiguous, with the candidates.
 
     >>> from factorykit.core.vocabulary import quantity
-    >>> parse(quantity("tokens"), "15T"), parse(quantity("restart_s"), "30 min")
-    (15000000000000.0, 1800.0)
+    >>> parse(quantity("tokens"), "15T"), parse(quantity("parameters"), "70b"), parse(quantity("restart_s"), "30 min")
+    (15000000000000.0, 70000000000.0, 1800.0)
     >>> parse(quantity("scale_out_bytes_per_s"), "400 Gb/s")
     50000000000.0
     """
@@ -191,7 +193,8 @@ def _readings(row: HasUnit, rest: str, money: str) -> Iterator[tuple[str, str]]:
     found = _SCALE.match(rest)
     if found:
         unit = money + rest[found.end() :]
-        if unit or len(found["scale"]) > 2 or row.unit == "1" or row.unit.startswith("USD"):
+        is_word = len(found["scale"]) > 2 or (unit and found["scale"] not in ("b", "t"))
+        if is_word or row.unit == "1" or row.unit.startswith("USD"):
             yield found["scale"], unit
 
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from numbers import Real
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -28,6 +28,7 @@ LARGE_COUNT_FLOP = 1e21
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 SIMILAR_QUANTITY = 0.7
 """Similarity from which the name of a quantity is suggested for an unknown one."""
+WORDS = ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual", "slider_scale", "display_unit")
 LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
 
 
@@ -249,24 +250,26 @@ def _number(cell: str) -> float | None:
     return float(cell) if cell else None
 
 
+def _lines(name: str) -> list[str]:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+
+
 @cache
 def vocabulary() -> Mapping[str, Quantity]:
     """Return all quantities by name, in the order of the file."""
-    text = (files("factorykit.core") / "quantities.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
+    header, *cells = csv.reader(_lines("quantities.csv"))
+    rows = [dict(zip(header, row, strict=True)) for row in cells]
     return MappingProxyType(
         {
             row["name"]: Quantity(
-                **{key: row[key] for key in ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual")},
+                **{key: row[key] for key in WORDS},
+                default=_number(row["default"]),
+                slider_min=_number(row["slider_min"]),
+                slider_max=_number(row["slider_max"]),
                 alternatives=tuple(row["alternatives"].split()),
                 used_when=frozenset(row["used_when"].split()),
                 applies_with=row["applies_with"],
                 entity=row["entity"],
-                default=_number(row["default"]),
-                slider_min=_number(row["slider_min"]),
-                slider_max=_number(row["slider_max"]),
-                slider_scale=row["slider_scale"],
-                display_unit=row["display_unit"],
                 display_scale=_number(row["display_scale"]) or 1.0,
                 neutral=row["neutral"] or None if row["unit"] == "text" else _number(row["neutral"]),
             )
@@ -333,8 +336,7 @@ def synonyms() -> Mapping[str, tuple[str, ...]]:
     >>> synonyms()["tp"], synonyms()["batch"]
     (('tensor_parallel',), ('global_batch_size', 'micro_batch_size'))
     """
-    text = (files("factorykit.core") / "synonyms.csv").read_text(encoding="utf-8")
-    return {row["synonym"]: tuple(row["quantities"].split()) for row in csv.DictReader(text.splitlines())}
+    return {row["synonym"]: tuple(row["quantities"].split()) for row in csv.DictReader(_lines("synonyms.csv"))}
 
 
 def unknown_quantity_message(name: object) -> str:

@@ -23,7 +23,7 @@ from factorykit.data.croissant import croissant
 from factorykit.data.entities import KINDS as ENTITIES
 from factorykit.data.entities import derived, required_tables, statement_tables
 from factorykit.data.identifiers import KINDS, letters
-from factorykit.data.tables import CROISSANT, DESCRIPTOR, data_folder, sealed
+from factorykit.data.tables import CROISSANT, DESCRIPTOR, PLAIN, data_folder, sealed
 
 if TYPE_CHECKING:
     import dataframely as dy
@@ -128,6 +128,9 @@ def _built(origin: Path, target: Path) -> tuple[dict[str, pl.DataFrame], dict[st
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd", statistics=True)
         files[f"{name}.parquet"] = buffer.getvalue()
+    for name in PLAIN:
+        parquet = f"sha256:{_sha256(files[f'{name}.parquet'])}"
+        files[f"{name}.json"] = sealed({"parquet": parquet, "rows": tables[name].to_dicts()})
     package = _package(tables, files)
     files[DESCRIPTOR] = sealed(package)
     files[CROISSANT] = (json.dumps(croissant(package, released), indent=1, ensure_ascii=False) + "\n").encode()

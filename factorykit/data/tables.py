@@ -23,6 +23,8 @@ DESCRIPTOR: Final = "datapackage.json"
 CROISSANT: Final = "croissant.json"
 PARTIAL_DATE: Final = r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?"
 REMEDY: Final = "run `factorykit data build`"
+PLAIN: Final = ("defaults", "presets")
+"""Tables that are built as JSON too: reading them takes no polars, whose import is most of the time of a first call."""
 
 
 def data_folder() -> Path:
@@ -48,9 +50,21 @@ def descriptor() -> dict[str, Any]:
     DatasetError
         If it is missing or damaged.
     """
-    path = _data_file(DESCRIPTOR)
+    return _content(DESCRIPTOR)
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """Return the rows of one of the tables in `PLAIN`."""
+    content = _content(f"{name}.json")
+    if content["parquet"] != resource_of(name)["hash"]:
+        raise DatasetError(f"{name}.json does not belong to its table; {REMEDY}")
+    return content["rows"]
+
+
+def _content(name: str) -> dict[str, Any]:
+    path = _data_file(name)
     try:
-        return _read_descriptor(path, path.stat().st_mtime_ns)
+        return _read_content(path, path.stat().st_mtime_ns)
     except FileNotFoundError:
         raise DatasetError(f"{path} is missing; {REMEDY}") from None
     except (ValueError, OSError) as error:
@@ -58,7 +72,7 @@ def descriptor() -> dict[str, Any]:
 
 
 @cache
-def _read_descriptor(path: Path, _modified: int) -> dict[str, Any]:
+def _read_content(path: Path, _modified: int) -> dict[str, Any]:
     return read_sealed(path.read_bytes())
 
 

@@ -47,8 +47,8 @@ def evaluate(
         Alternative models of quantities: ``{"checkpoint_interval_s": "checkpoint_interval_young_s"}``;
         the vocabulary lists the alternatives.
     assume
-        Whether documented defaults fill missing inputs; :func:`factorykit.assumed` lists them. If a layout is given,
-        the predicted step time of the layout replaces the default of the utilization.
+        Whether documented defaults fill missing inputs, other than the number of accelerators and the shape of a model;
+        :func:`factorykit.assumed` lists them. The step time of a given layout replaces the default of the utilization.
 
     Returns
     -------

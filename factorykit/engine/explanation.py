@@ -83,20 +83,11 @@ class Explanation(Sequence[ExplainedStep]):
         """Return one row per step: quantity, value, unit, formula, latex, source; text quantities have a null value."""
         import polars as pl
 
-        rows = [
-            (
-                step.quantity,
-                None if isinstance(step.value, str) else step.value,
-                step.unit,
-                step.formula,
-                step.latex,
-                step.source,
-            )
-            for step in self.steps
-        ]
         schema = {"quantity": pl.String, "value": pl.Float64, "unit": pl.String}
-        texts = dict.fromkeys(("formula", "latex", "source"), pl.String)
-        return pl.DataFrame(rows, schema=schema | texts, orient="row")
+        schema |= dict.fromkeys(("formula", "latex", "source"), pl.String)
+        numbers = [None if isinstance(step.value, str) else step.value for step in self.steps]
+        columns = {name: [getattr(step, name) for step in self.steps] for name in schema}
+        return pl.DataFrame(columns | {"value": numbers}, schema)
 
 
 def explained(resolution: Resolution, results: Mapping[str, float | str], sources: Mapping[str, str]) -> Explanation:

@@ -22,7 +22,7 @@ Results = Mapping[str, "float | str"]
 
 
 def check_consistency(shape: Shape, values: Results) -> None:
-    """Refuse a given derived quantity that differs from the value that the other given values determine.
+    """Refuse given values that violate a rule, or that differ from the value that the others determine.
 
     Raises
     ------
@@ -34,6 +34,7 @@ def check_consistency(shape: Shape, values: Results) -> None:
             raise ScenarioError(
                 f"{name} = {given!r} is inconsistent with the other inputs, which give {computed!r}; drop one of them"
             )
+    rules.check_rules(rules.rules_of((), shape.given.intersection(values)), values)
 
 
 def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str], *, is_frame: bool) -> None:

@@ -7,7 +7,7 @@ that every verb reads one list of steps, and numbers, columns, explanations and 
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from textwrap import wrap
@@ -35,7 +35,7 @@ from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.validity import Validity, validity
 
 MAX_DESCRIBED: Final = 4
-"""Missing inputs that a message describes; of more it lists the names."""
+"""Missing inputs that a message describes, and their users; of more inputs it lists the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,9 @@ class Resolution:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The given quantities that the steps and the rules need."""
-        return frozenset(self.leaves).union(*(rule.arguments for rule in self.rules))
+        """The given quantities that the steps and the rules of a layout need."""
+        ruled = self.rules if rules.divides_layout(self.computed) else ()
+        return frozenset(self.leaves).union(*(rule.arguments for rule in ruled))
 
     @cached_property
     def defaults(self) -> tuple[str, ...]:
@@ -103,9 +104,7 @@ class Resolution:
     @cached_property
     def rules(self) -> tuple[rules.Rule, ...]:
         """The rules that the steps and the given quantities must satisfy."""
-        if not rules.divides_layout(self.computed):
-            return ()
-        return tuple(rules.applicable_rules({*self.computed, *self.shape.given}, self.shape.given))
+        return tuple(rules.rules_of(self.computed, self.shape.given))
 
 
 @lru_cache(maxsize=1024)
@@ -275,7 +274,7 @@ def _with_missing(user: User, name: str, shape: Shape) -> User:
     if not is_wanted and not is_input:
         return User("", "")
     try:
-        resolve(replace(model, assume=shape.assume and bool(user.using)))
+        resolve(replace(model, assume=shape.assume))
     except MissingQuantity as error:
         return user._replace(is_wanted=is_wanted, missing=error.missing)
     return user._replace(is_wanted=is_wanted)
@@ -326,13 +325,9 @@ class _Supply:
             return False
         return (name in _specifications() or defaults.by_accelerator(name) is not None) and self.get(name) is None
 
-    def prefers_default(self, name: str) -> bool:
-        """Return whether a default is better than the defaults of all arguments: of a model and its parts."""
-        return defaults.is_whole_or_part(name) and self._default(name) is not None
-
     def fill(self, gap: _Gap) -> bool:
         """Fill a gap with defaults; return whether there were any."""
-        return self._fill(gap.missing) or self._fill(gap.dependent)
+        return self._fill(gap.missing) or self._fill(gap.nearest)
 
     def take_alternative(self, needs: Mapping[str, tuple[str, ...]]) -> bool:
         """Use alternative models whose own inputs are given, where a quantity has no value or leaves out a part.
@@ -366,21 +361,22 @@ class _Supply:
         return needs.keys() - known
 
     def _fill(self, names: Iterable[str]) -> bool:
-        new = {name: step for name in names if (step := self._default(name))}
+        new = {name: step for name in names if (step := self.default(name))}
         self.filled |= new
         return bool(new)
 
-    def _default(self, name: str) -> Step | None:
+    def default(self, name: str) -> Step | None:
+        """Return the step to the default of a quantity, or None if it has none or is asked for."""
         column = defaults.by_accelerator(name) if self.has_accelerator else None
         if column is not None:
             return Step(name, column, column.words, DEFAULT) if self._has(column) else None
-        if self.lacks_specification(name) or not defaults.is_compatible(name, self.shape.given):
+        row = defaults.defaults().get(name)
+        if row is None or self.lacks_specification(name):
             return None
-        row = defaults.defaults()[name]
-        if row.grows_with in self.shape.given or row.grows_with in self.alternatives:
+        if row.grows_with and (not row.asked or row.grows_with in {*self.shape.given, *self.alternatives}):
             per = row.value / defaults.defaults()[row.grows_with].value
             return Step(name, partial(_times, per), (row.grows_with,), DEFAULT)
-        return constant(name, row.value, DEFAULT)
+        return None if row.asked else constant(name, row.value, DEFAULT)
 
 
 @cache
@@ -478,11 +474,15 @@ def _times(factor: float, value: float) -> float:
 
 
 class _Gap(NamedTuple):
-    """The missing quantities, the inputs each can be computed from, and computed quantities that depend on them."""
+    """The missing quantities, the ways to compute each, and what may replace them.
+
+    Those are the ``nearest`` computed quantities that have a default, and those that are ``enough`` by themselves.
+    """
 
     missing: tuple[str, ...]
     sources: Mapping[str, tuple[str, ...]]
-    dependent: tuple[str, ...]
+    nearest: tuple[str, ...]
+    enough: tuple[str, ...]
 
 
 def _gap(outputs: tuple[str, ...], needs: Mapping[str, tuple[str, ...]], supply: _Supply) -> _Gap:
@@ -495,21 +495,13 @@ def _gap(outputs: tuple[str, ...], needs: Mapping[str, tuple[str, ...]], supply:
 
     @cache
     def inputs_of(name: str) -> frozenset[str]:
-        inputs, open_names, seen = set(), [name], set()
-        while open_names:  # not recursive: alternative models may form a cycle, which is refused elsewhere
-            each = open_names.pop()
-            if each in given or supply.get(each) is None:
-                inputs.add(each)
-            elif each not in seen:
-                seen.add(each)
-                open_names += needs[each]
-        return frozenset(inputs)
+        return frozenset(need for need in _reached((name,), needs) if need in given or supply.get(need) is None)
 
     def is_missing(name: str) -> bool:
         step = supply.get(name)
         if step is None:
             return True
-        if step.origin != FORMULA or (supply.shape.assume and not supply.prefers_default(name)):
+        if step.origin != FORMULA or (supply.shape.assume and not defaults.is_asked(name)):
             return False
         inputs = inputs_of(name)
         return bool(inputs) and not quantity(name).is_derived and name not in outputs and inputs.isdisjoint(given)
@@ -529,15 +521,44 @@ def _gap(outputs: tuple[str, ...], needs: Mapping[str, tuple[str, ...]], supply:
 
     for output in outputs:
         visit(output)
-    sources = {name: tuple(sorted(inputs_of(name) - set(missing))) for name in missing if supply.get(name)}
-    dependent = (name for name in needs if _can_be_given(name, outputs) and not inputs_of(name).isdisjoint(missing))
-    return _Gap(tuple(missing), sources, tuple(dependent))
+    for name in [n for n in missing if inputs_of(n) - {n} and missing.keys() >= inputs_of(n)]:
+        del missing[name]  # it follows from the others
+    sources = {name: tuple(_ways(name, inputs_of(name) - missing.keys(), supply)) for name in missing}
+    free = (n for n in needs if n in catalogue() and n not in {*outputs, *missing} and not quantity(n).is_derived)
+    below = {name: found for name in free if not missing.keys().isdisjoint(found := _reached(needs[name], needs))}
+    filling = {name for name in below if name not in supply.alternatives and supply.default(name)}
+    nearest = (name for name, reached in below.items() if name in filling and filling.isdisjoint(reached - {name}))
+    enough = (name for name in below if missing.keys().isdisjoint(_reached(outputs, needs, name)))
+    return _Gap(tuple(missing), sources, tuple(nearest), tuple(enough))
+
+
+def _ways(name: str, inputs: Collection[str], supply: _Supply) -> Iterator[str]:
+    """Yield the lists of inputs from which a missing quantity follows: of an assumption, a model, and its formula."""
+    row = defaults.defaults().get(name)
+    if row and row.grows_with and supply.shape.assume:
+        yield row.grows_with
+    for model in conditional_alternatives().get(name, ()):
+        if quantity(model).used_when.issubset(needs := arguments(catalogue()[model])):
+            yield ", ".join(need for need in needs if need not in supply.shape.given)
+    if inputs and supply.get(name):
+        yield ", ".join(sorted(inputs))
+
+
+def _reached(names: Iterable[str], needs: Mapping[str, tuple[str, ...]], without: str = "") -> set[str]:
+    """Return the quantities that some need and themselves, beyond one that is given."""
+    found, open_names = {without}, list(names)  # not recursive: alternative models may form a cycle, refused elsewhere
+    while open_names:
+        if (name := open_names.pop()) not in found:
+            found.add(name)
+            open_names += needs.get(name, ())
+    return found - {without}
 
 
 def _missing(gap: _Gap, outputs: tuple[str, ...], users: Mapping[str, list[str]], supply: _Supply) -> MissingQuantity:
-    defaults = [name for name in gap.missing if quantity(name).default is not None and not supply.shape.assume]
-    filled = [f"assume=True fills {', '.join(defaults)}"] if defaults else []
-    if len(defaults) == len(gap.missing) > 1:
+    has_default = defaults.defaults().keys() if not supply.shape.assume else ()
+    fillable = [name for name in gap.missing if name in has_default and not defaults.is_asked(name)]
+    filled = [f"assume=True fills {', '.join(fillable)}"] if fillable else []
+    if len(fillable) == len(gap.missing) > 1:
         filled = ["assume=True fills all of them with defaults"]
     if lacking := [name for name in gap.missing if supply.lacks_specification(name)]:
         message = accelerators.missing_message(lacking, supply.words)
@@ -548,17 +569,13 @@ def _missing(gap: _Gap, outputs: tuple[str, ...], users: Mapping[str, list[str]]
     else:
         wanted = [f"{name} ({quantity(name).described}){_purpose(users.get(name))}" for name in gap.missing]
         parts = [f"{head}give {', '.join(wanted)}"]
-        parts += [f"{name} follows from {', '.join(found)}" for name, found in gap.sources.items() if found]
-        parts += [f"or give {' or '.join(gap.dependent)} itself"] if gap.dependent else []
+        parts += [f"or give {' or '.join(gap.enough)} itself"] if gap.enough else []
+    parts += [f"{name} follows from {' or from '.join(ways)}" for name, ways in gap.sources.items() if ways]
     message = "; ".join((*parts, *filled))
     if len(message) > MAX_LINE:
         message = "\n".join(line for part in (*parts, *filled) for line in wrap(part, MAX_LINE, break_on_hyphens=False))
     return MissingQuantity(message, gap.missing)
 
 
-def _can_be_given(name: str, outputs: Collection[str]) -> bool:
-    return name in catalogue() and name not in outputs and not quantity(name).is_derived
-
-
 def _purpose(users: list[str] | None) -> str:
-    return f" for {' and '.join(dict.fromkeys(users))}" if users else ""
+    return f" for {' and '.join([*dict.fromkeys(users)][:MAX_DESCRIBED])}" if users else ""

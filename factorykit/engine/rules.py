@@ -1,4 +1,4 @@
-"""Rules that a parallel layout must satisfy, as one list for floats, columns and generated JavaScript."""
+"""Rules that a parallel layout and given values must satisfy, as one list for floats, columns and JavaScript."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ DIVIDED: Final = ("data_parallel", "micro_batches", "stage_layers")
 EDGE_LAYERS: Final = 3.0
 """Embedding, loss and a layer that predicts a further token may count when a pipeline is cut: Llama 3.1 405B has 126
 layers on 16 stages of eight, DeepSeek-V3 61 on 64 chunks."""
+TOLERANCE: Final = 1e-6
+"""Room for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Rule:
         return self.holds.__code__.co_varnames[: self.holds.__code__.co_argcount]
 
 
-RULES: Final = (
+LAYOUT: Final = (
     Rule(
         "tensor, pipeline and context parallel divide the accelerators",
         lambda data_parallel: data_parallel % 1.0 == 0.0,
@@ -40,11 +42,6 @@ RULES: Final = (
         "heads divide by tensor parallel",
         lambda attention_heads, tensor_parallel: attention_heads % tensor_parallel == 0.0,
         "choose a tensor_parallel that divides attention_heads",
-    ),
-    Rule(
-        "query heads divide over key-value heads",
-        lambda attention_heads, kv_heads: attention_heads % kv_heads == 0.0,
-        "choose kv_heads that divide attention_heads",
     ),
     Rule(
         "key-value heads divide by tensor parallel, or it by them",
@@ -107,13 +104,6 @@ RULES: Final = (
         "choose an expert_parallel that divides accelerators / pipeline_parallel",
     ),
     Rule(
-        "a token visits some of the experts",
-        lambda experts, experts_per_token: (
-            where(experts > 1.0, (experts_per_token - 1.0) * (experts - experts_per_token), 0.0) >= 0.0
-        ),
-        "choose experts_per_token from 1 to experts",
-    ),
-    Rule(
         "zero bubble needs a pipeline without interleaving",
         lambda schedule, pipeline_parallel, virtual_stages: (
             where(
@@ -140,6 +130,21 @@ RULES: Final = (
         ),
         "choose schedule = '1f1b', or an even pipeline_parallel and a larger batch",
     ),
+)
+"""Rules where a layout is divided."""
+GENERAL: Final = (
+    Rule(
+        "query heads divide over key-value heads",
+        lambda attention_heads, kv_heads: attention_heads % kv_heads == 0.0,
+        "choose kv_heads that divide attention_heads",
+    ),
+    Rule(
+        "a token visits some of the experts",
+        lambda experts, experts_per_token: (
+            where(experts > 1.0, (experts_per_token - 1.0) * (experts - experts_per_token), 0.0) >= 0.0
+        ),
+        "choose experts_per_token from 1 to experts",
+    ),
     Rule(
         "a layer has a block of a kind once at most, and every layer has one",
         lambda layers, attention_layers, linear_attention_layers, ffn_layers: (
@@ -151,11 +156,36 @@ RULES: Final = (
         ),
         "choose attention_layers, linear_attention_layers and ffn_layers of at most layers, and together of no fewer",
     ),
+    Rule(
+        "active parameters are a part of the parameters",
+        lambda parameters, active_parameters: active_parameters <= parameters * (1.0 + TOLERANCE),
+        "choose active_parameters of at most parameters",
+    ),
+    Rule(
+        "a micro-batch is a part of the batch",
+        lambda global_batch_size, micro_batch_size: micro_batch_size <= global_batch_size,
+        "choose a micro_batch_size of at most global_batch_size",
+    ),
+    Rule(
+        "a run has a step",
+        lambda tokens, global_batch_size, sequence_length: tokens >= global_batch_size * sequence_length,
+        "choose more tokens, or a smaller global_batch_size",
+    ),
+    Rule(
+        "training is a part of the wall-clock time",
+        lambda training_s, wall_s: training_s <= wall_s * (1.0 + TOLERANCE),
+        "choose a wall_s of at least training_s",
+    ),
+    Rule(
+        "a node has a whole number of accelerators",
+        lambda accelerators, nodes: (accelerators / nodes + TOLERANCE) % 1.0 <= 2.0 * TOLERANCE,
+        "choose nodes that divide the accelerators",
+    ),
 )
-
-
-RULED: Final = frozenset(name for rule in RULES for name in rule.arguments)
-"""Every quantity that a rule depends on: a given one counts whether or not a formula needs it."""
+"""Rules of a model and a run: given values satisfy them in every question."""
+RULES: Final = (*GENERAL, *LAYOUT)
+RULED: Final = frozenset(name for rule in LAYOUT for name in rule.arguments)
+"""Every quantity that a rule of a layout depends on."""
 
 
 def divides_layout(computed: Collection[str]) -> bool:
@@ -170,6 +200,13 @@ def applicable_rules(known: Collection[str], given: Collection[str] = ()) -> Ite
     """
     names = {name for name in known if not (name in DIVIDED and name in given)}
     return (rule for rule in RULES if names.issuperset(rule.arguments))
+
+
+def rules_of(computed: Collection[str], given: Collection[str]) -> Iterator[Rule]:
+    """Return the rules of the given values, and of computed ones where these divide a layout."""
+    if divides_layout(computed):
+        return applicable_rules({*computed, *given}, given)
+    return (rule for rule in GENERAL if set(given).issuperset(rule.arguments))
 
 
 def check_layout(values: Mapping[str, Any], given: Collection[str] = ()) -> None:

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -46,7 +46,7 @@ def references(formula: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
 @cache
 def bibliography() -> Mapping[str, Mapping[str, str]]:
     """Return the works by key, with their BibTeX fields as plain text. The file holds one entry per line."""
-    text = (files("factorykit.formulas") / "references.bib").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("references.bib").read_text(encoding="utf-8")
     works = {key: {name: _plain(value) for name, value in FIELD.findall(rest)} for key, rest in ENTRY.findall(text)}
     return MappingProxyType(works)
 

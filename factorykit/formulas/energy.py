@@ -327,23 +327,23 @@ def nodes_per_rack_cooled(cooling_capacity_w: Numeric, node_power_w: Numeric) ->
     return floor(cooling_capacity_w / node_power_w)
 
 
-def facility_power_per_accelerator_w(facility_power_w: Numeric, accelerators: Numeric) -> Numeric:
+def facility_power_per_accelerator_w(node_power_w: Numeric, accelerators_per_node: Numeric, pue: Numeric) -> Numeric:
     r"""Power at the meter for each chip.
 
-    .. math:: P_{f,1} = P_f / n
+    .. math:: P_{f,1} = P_n\, \mathrm{PUE} / g
 
     Notes
     -----
-    For comparison with forecasts of accelerators and megawatts.
+    The same for any number of nodes.
 
     Examples
     --------
-    Colossus, about 150 MW for 100,000 chips:
+    DGX H100 at 7,200 W and a PUE of 1.1:
 
-    >>> facility_power_per_accelerator_w(150e6, 100_000.0)
-    1500.0
+    >>> round(facility_power_per_accelerator_w(7200.0, 8.0, 1.1))
+    990
     """
-    return facility_power_w / accelerators
+    return node_power_w * pue / accelerators_per_node
 
 
 def training_embodied_carbon_kg(

@@ -128,8 +128,9 @@ def advise(
         {**base, "accelerator_mtbf_s": base["accelerator_mtbf_s"] * fleet[end] / fleet["node_mtbf_s"]}
         for end in ("node_mtbf_s_low", "node_mtbf_s_high")
     ]
-    best, low, high = (_value(_without(inputs, "checkpoint_interval_s"), INTERVAL) for inputs in (base, *ends))
     current = base.get("checkpoint_interval_s")
+    free = [{name: value for name, value in each.items() if name != "checkpoint_interval_s"} for each in (base, *ends)]
+    best, low, high = (_value(inputs, INTERVAL) for inputs in free)
     is_priced = "rental_usd_per_accelerator_h" in base
 
     def usd_per_day(inputs: Mapping[str, float], name: str) -> float | None:
@@ -207,10 +208,6 @@ def step_times(log: Log, layout: Mapping[str, Any]) -> pl.DataFrame:
             f"no job with steps has a layout; jobs with steps are {', '.join(times['job'][:5]) or 'none'}"
         )
     return pl.DataFrame(rows, infer_schema_length=None).drop("job")
-
-
-def _without(inputs: Mapping[str, float], name: str) -> dict[str, float]:
-    return {other: value for other, value in inputs.items() if other != name}
 
 
 def _value(inputs: Mapping[str, float], name: str) -> float:

@@ -208,18 +208,14 @@ def _failures_from_events(log: Log) -> pl.DataFrame:
     burst_end = pl.max_horizontal(out, pl.col("at") + pl.duration(seconds=BEFORE_S)).cum_max().shift(1).over("node")
     is_new = (pl.col("at") > burst_end).fill_null(True) | pl.col("node").is_null()
     known = pl.col("cause").filter(pl.col("cause") != "other")
-    return (
-        repairs.with_columns(failure=is_new.cum_sum())
-        .group_by("failure", maintain_order=True)
-        .agg(
-            pl.col("at", "node").first(),
-            pl.col("job").drop_nulls().first(),
-            cause=pl.coalesce(known.drop_nulls().first(), pl.lit("other")),
-            back=pl.col("back").max(),
-            is_down=pl.col("is_down").any(),
-        )
-        .drop("failure")
+    bursts = repairs.group_by(is_new.cum_sum().alias("failure"), maintain_order=True).agg(
+        pl.col("at", "node").first(),
+        pl.col("job").drop_nulls().first(),
+        cause=pl.coalesce(known.drop_nulls().first(), pl.lit("other")),
+        back=pl.col("back").max(),
+        is_down=pl.col("is_down").any(),
     )
+    return bursts.drop("failure")
 
 
 def _rates(rows: pl.DataFrame, node_days: float, days: float | None, confidence: float) -> dict[str, Any]:

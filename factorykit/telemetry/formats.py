@@ -44,6 +44,10 @@ END: Final = "\x1f"
 """A separator that no format has: a line is one cell."""
 SURPLUS: Final = "cell beyond the header"
 START_OF_RECORD: Final = ("[", "{")
+JOURNAL: Final = ("$.__REALTIME_TIMESTAMP", "$._HOSTNAME", "$.SYSLOG_IDENTIFIER", "$.MESSAGE")
+"""Fields of a record of ``journalctl -o json`` that its short forms print."""
+LETTERS: Final = {str(byte): chr(byte) for byte in range(256)}
+"""Letters of a message with letters that cannot be printed, which is a list of bytes."""
 CHART: Final = '"Step","'
 """Start of a chart that was exported from the page of W&B."""
 LISTS: Final = ("items", "log_history")
@@ -124,32 +128,19 @@ def is_document(head: Sequence[str]) -> bool:
     return bool(head) and head[0].lstrip()[:1] in START_OF_RECORD and not records(head[:1])
 
 
+@cache
 def formats() -> Mapping[str, Format]:
     """Return all formats by name."""
-    return _formats()
-
-
-@cache
-def _formats() -> Mapping[str, Format]:
     columns: dict[str, list[Column]] = {}
     for row in text_io.package_rows(Path(__file__).with_name("columns.csv")):
         column = Column(row["ours"], tuple(row["theirs"].split(" || ")), row["read"], row["unit"])
         columns.setdefault(row["format"], []).append(column)
-    return {
-        row["format"]: Format(
-            row["format"],
-            row["table"],
-            row["shape"],
-            row["separator"],
-            tuple(filter(None, row["needs"].split(";"))),
-            row["lines"],
-            tuple(filter(None, row["named"].split(";"))),
-            row["watches"],
-            row["document"],
-            tuple(columns[row["format"]]),
-        )
-        for row in text_io.package_rows(Path(__file__).with_name("formats.csv"))
-    }
+    found = {}
+    for row in text_io.package_rows(Path(__file__).with_name("formats.csv")):
+        lists = {key: tuple(filter(None, row[key].split(";"))) for key in ("needs", "named")}
+        cells: dict[str, Any] = row | lists | {"columns": tuple(columns[row["format"]])}
+        found[row["format"]] = Format(name=cells.pop("format"), **cells)
+    return found
 
 
 def recognised(source: Path | bytes) -> list[Format]:
@@ -225,10 +216,11 @@ def scan(
 ) -> pl.LazyFrame:
     """Return the lines of a file, or its cells, as text; compressed ones too; the name of the file in ``files``.
 
-    With the ``names`` of all columns, a cell beyond them is in a column of its own, ``SURPLUS``.
+    Records of a journal are the lines that ``journalctl`` prints. With the ``names`` of all columns, a cell beyond them
+    is in a column of its own, ``SURPLUS``.
     """
     is_table = separator != END
-    return pl.scan_csv(
+    found = pl.scan_csv(
         source,
         separator=separator,
         has_header=is_table,
@@ -243,6 +235,22 @@ def scan(
         include_file_paths=files,
         glob=False,
     )
+    lines = pl.col("line").map_batches(printed, return_dtype=pl.String, is_elementwise=True)
+    return found if is_table else found.with_columns(lines)
+
+
+def printed(lines: pl.Series) -> pl.Series:
+    """Return lines with the records of ``journalctl -o json`` and ``json-seq`` printed as ``-o short-iso-precise``."""
+    if not lines.str.contains(JOURNAL[0][2:], literal=True).any():
+        return lines
+    at, node, program, message = map(pl.col, JOURNAL)
+    of_bytes = pl.when(message.str.contains(r"^\[[\d, ]+\]$")).then(message).str.extract_all(r"\d+")
+    letters = of_bytes.list.eval(pl.element().replace_strict(LETTERS, default="?")).list.join("")
+    number = pl.when(at.str.contains(r"^\d{1,16}$")).then(at).cast(pl.Int64)
+    stamp = pl.from_epoch(number, "us").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+    text = pl.concat_str(stamp, node, program + ":", letters.fill_null(message), separator=" ", ignore_nulls=True)
+    records = _values(JOURNAL, lines.str.strip_prefix("\x1e")).struct.unnest()
+    return records.select(pl.when(at.is_not_null()).then(text)).to_series().fill_null(lines)
 
 
 def cell(theirs: str, shape: str) -> pl.Expr:
@@ -278,7 +286,7 @@ def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
     """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record."""
     quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
     with text_io.database().cursor() as database:
-        values = f"case when json_valid(line) then json_extract_string(line, {quoted}::varchar[]) end as found"
+        values = f"case when json_valid(line) then json_extract_string(line, {quoted}) end as found"
         columns = ", ".join(f'found[{number}] as "{path}"' for number, path in enumerate(paths, 1))
         relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(values).project(columns)
         return text_io.frame_of_relation(relation).to_struct()

@@ -69,23 +69,12 @@ def energy(log: Log) -> pl.DataFrame:
     owner = pl.coalesce("job", pl.when(pl.col("at") < pl.col("ended")).then("holder"))
     hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / 3600.0 * pl.col("accelerators")
     by_job = held.group_by("job").agg(held=hours.sum())
-    sums = (
-        matched.with_columns(job=owner)
-        .group_by("job")
-        .agg(
-            accelerator_hours=pl.col("span").sum(),
-            accelerator_power_w=(pl.col("accelerator_power_w") * pl.col("span")).sum() / pl.col("span").sum(),
-        )
+    sums = matched.group_by(owner.alias("job")).agg(
+        accelerator_hours=pl.col("span").sum(),
+        accelerator_power_w=(pl.col("accelerator_power_w") * pl.col("span")).sum() / pl.col("span").sum(),
     )
-    energy_kwh = accelerator_energy_kwh(pl.col("accelerator_hours"), pl.col("accelerator_power_w"))
-    return (
-        sums.join(by_job, on="job", how="left")
-        .select(
-            "job",
-            "accelerator_hours",
-            "accelerator_power_w",
-            accelerator_energy_kwh=energy_kwh,
-            coverage=pl.col("accelerator_hours") / pl.when(pl.col("held") > 0).then("held"),
-        )
-        .sort("accelerator_energy_kwh", "job", descending=[True, False], nulls_last=True)
+    known = sums.join(by_job, on="job", how="left").with_columns(
+        accelerator_energy_kwh=accelerator_energy_kwh(pl.col("accelerator_hours"), pl.col("accelerator_power_w")),
+        coverage=pl.col("accelerator_hours") / pl.when(pl.col("held") > 0).then("held"),
     )
+    return known.drop("held").sort("accelerator_energy_kwh", "job", descending=[True, False], nulls_last=True)

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from factorykit.telemetry import log_file
-from factorykit.telemetry.formats import MOMENT, TABLES, formats, is_likely, scan
+from factorykit.telemetry.formats import MOMENT, TABLES, formats, is_likely, printed, scan
 from factorykit.telemetry.log_file import Reading, Source, cells_of
 
 JOURNAL: Final = "xid"
@@ -45,7 +45,7 @@ def read_together(files: Mapping[str, int], zone: str) -> dict[str, Reading]:
     cells, texts = (frame.join(named, on="file", maintain_order="left") for frame in (cells.drop_nulls("at"), texts))
     stamps = log_file.stamps(cells, zone)
     span = stamps.group_by("file").agg(since=pl.col("at").min(), until=pl.col("at").max()).drop_nulls()
-    rows = log_file.parsed(known, known.columns, texts.lazy(), zone).collect()
+    rows = log_file.parsed(known, known.columns, texts.lazy(), texts.head(log_file.SOME), zone).collect()
     kept = counts.join(span, on="file").filter(
         pl.col("since").dt.date() >= log_file.FIRST_DAY, pl.col("until") - pl.col("since") <= log_file.MAX_GAP
     )
@@ -66,6 +66,7 @@ def _is_journal(file: Path, size: int, kernel: str, at: str) -> bool:
     """Return whether a file begins with a timestamp, has a line of the kernel at first, and ends with a whole line."""
     with file.open("rb") as stream:
         head = stream.read(HEAD_BYTES).decode(errors="replace")
+        head = "\n".join(printed(pl.Series(head.split("\n"))))
         stream.seek(max(size - 1, 0))
         is_whole = stream.read() == b"\n"
     is_series = '"resultType"' in head

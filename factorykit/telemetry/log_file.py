@@ -15,6 +15,7 @@ from factorykit.core.errors import DatasetError
 from factorykit.telemetry import compression, parsing, tensorboard
 from factorykit.telemetry.formats import (
     CHART,
+    HEAD,
     NEEDED,
     READERS,
     SURPLUS,
@@ -175,15 +176,17 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
         cells.append(cell(SERIES, "line").alias("series"))
     is_table = known.shape == "table"
     cells.append((pl.col(SURPLUS).is_not_null() if is_table else pl.lit(False)).alias("bad"))
-    texts = frame.filter(_is_meant(known, names)).select("row", *cells)
+    texts, head = (each.filter(*_meant(known, names)).select("row", *cells) for each in (frame, frame.head(HEAD)))
     lines, last = frame.select(pl.len()), None
     if known.watches == "lines":  # most lines are not read, but watched: the file is scanned once
         collected = pl.collect_all([lines, texts, ends(frame)], engine="streaming")
         lines, texts, last = (part.lazy() for part in collected)
-    if "at" in known.named:
-        reading.note(source.file, known.name, TIMED_BY_FILE, _scraped(texts))
-    marked = parsed(known, found, texts.with_columns(**source.columns), reading.zone)
-    count, rows = pl.collect_all([lines, marked], engine="streaming")
+    if (some := head.head(SOME).collect()).height < SOME:  # a head is read much faster than what is filtered
+        some = texts.head(SOME).collect(engine="streaming")
+    marked = parsed(known, found, texts.with_columns(**source.columns), some, reading.zone)
+    undated = texts.filter(pl.col("at").is_null() if "at" in known.named else False).select("^series$")
+    count, rows, scraped = pl.collect_all([lines, marked, undated], engine="streaming")
+    reading.note(source.file, known.name, TIMED_BY_FILE, _scraped(scraped))
     if is_table and rows["bad"].any():
         _check_header(source, found, texts.filter(pl.col("row").is_in(rows.filter("bad")["row"].implode())))
     note_rows(known, source, reading, count.item(), rows)
@@ -198,9 +201,11 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     return kept
 
 
-def parsed(known: Format, found: Iterable[Column], texts: pl.LazyFrame, zone: str) -> pl.LazyFrame:
-    """Return the values of texts of some files, and whether a row is ``bad``, and its time is a ``local`` one."""
-    some = texts.head(SOME).collect(engine="streaming")
+def parsed(known: Format, found: Iterable[Column], texts: pl.LazyFrame, some: pl.DataFrame, zone: str) -> pl.LazyFrame:
+    """Return the values of texts of some files, and whether a row is ``bad``, and its time is a ``local`` one.
+
+    ``some`` are the first of the texts.
+    """
     forms = {
         column.ours: (column.unit, None) if column.unit else parsing.usual(some[column.ours])
         for column in found
@@ -245,7 +250,7 @@ def _check_header(source: Source, found: Iterable[Column], wrong: pl.LazyFrame) 
         raise DatasetError(f"{source.file.name} has another header in line {others[0] + 2}; split the file there")
 
 
-def _scraped(texts: pl.LazyFrame) -> int:
+def _scraped(samples: pl.DataFrame) -> int:
     """Return the number of samples without a time, which are those of one scrape.
 
     Raises
@@ -253,10 +258,9 @@ def _scraped(texts: pl.LazyFrame) -> int:
     DatasetError
         If there are several scrapes, whose times are not known.
     """
-    samples = texts.filter(pl.col("at").is_null()).select("series").collect(engine="streaming")["series"]
-    if samples.n_unique() < samples.len():
+    if samples.n_unique() < samples.height:
         raise DatasetError("several scrapes without times; give one file per scrape, or Prometheus' own answer")
-    return samples.len()
+    return samples.height
 
 
 def note_rows(known: Format, source: Source, reading: Reading, lines: int, rows: pl.DataFrame) -> None:
@@ -327,12 +331,10 @@ def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
     return found.with_columns(source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
 
 
-def _is_meant(known: Format, names: Iterable[str]) -> pl.Expr:
-    """Return whether a line belongs to the format, and not to another program that writes to the same file."""
-    if not known.lines:
-        return pl.lit(True)
+def _meant(known: Format, names: Iterable[str]) -> list[pl.Expr]:
+    """Return the condition, if any, that a line belongs to the format, and not to another program in the same file."""
     first = "line" if known.shape == "line" else "__name__" if "__name__" in names else known.needs[0]
-    return pl.col(first).str.contains(known.lines).fill_null(False)
+    return [pl.col(first).str.contains(known.lines).fill_null(False)] if known.lines else []
 
 
 def _cell(theirs: Iterable[str], known: Format) -> pl.Expr:

@@ -35,6 +35,7 @@ MAX_NAME_LETTERS: Final = 80
 """Of a longer name, the rest is replaced by a token."""
 USUAL: Final = (
     ("%Y-%m-%dT%H:%M:%S", None),
+    ("%Y-%m-%d %H:%M:%S", None),
     ("%Y-%m-%d %H:%M:%S%.f", None),
     ("%Y-%m-%d %H:%M:%S,%3f", None),
     ("%Y/%m/%d %H:%M:%S%.f", None),

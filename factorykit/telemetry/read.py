@@ -94,7 +94,8 @@ def read_log(
 
     Notes
     -----
-    Repeated rows count once, and rows are sorted by time. A line is a parse error if a required cell is missing, or a
+    Journals are read in every form of ``journalctl`` with dates, ``-o json`` and ``json-seq`` included. Repeated rows
+    count once, and rows are sorted by time. A line is a parse error if a required cell is missing, or a
     number or timestamp is invalid: decimal commas and separators of thousands are, units are converted. A last line
     without line end is skipped unless it is a complete record of JSON, and so are timestamps before 2005 or a year away
     from nearly all others of their file. Timestamps of syslog and glog are of the last year before

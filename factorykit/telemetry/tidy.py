@@ -192,9 +192,8 @@ def _tidy_jobs(rows: pl.DataFrame) -> Tidied:
         "older records of an attempt, skipped": kept.height - newest.height - duplicates,
         "attempts that overlap the next one of their job, shortened": int(newest.select(overlap.sum()).item()),
     }
-    return tidy.sort("started", maintain_order=True), {DUPLICATES: duplicates} | backward | counts | _unknown_states(
-        tidy
-    )
+    issues = {DUPLICATES: duplicates} | backward | counts | _unknown_states(tidy)
+    return tidy.sort("started", maintain_order=True), issues
 
 
 def _unknown_states(jobs: pl.DataFrame) -> dict[str, int]:

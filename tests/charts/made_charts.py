@@ -82,7 +82,8 @@ READY: dict[str, Callable[[Any], Live]] = {
     and name != "bring_up"
     and name[0] != "_"
 }
-RUNS = {name: dict(fk.preset(name)) for name in ("llama_3_1_405b", "deepseek_v3", "meta_24k", "gb200_nvl72")}
+SIZE = {"parameters": 405e9}
+RUNS = {name: SIZE | dict(fk.preset(name)) for name in ("llama_3_1_405b", "deepseek_v3", "meta_24k", "gb200_nvl72")}
 """Every ready-made chart that takes runs, and runs for it."""
 
 

@@ -24,11 +24,11 @@ def specs() -> dict[str, dict]:
         }
     )
     loads = pl.DataFrame({"requests_per_s": [1.0], "name": ["a"], "accelerators": [4.0], "low": [3.0], "high": [5.0]})
-    said = {"title": "T", "source": "S"}
+    titles = {"title": "T", "source": "S"}
     return {
-        "frontier": serving.frontier(plan.frontier(), measured, **said).to_dict(),
-        "loads": serving.by_load(loads, "accelerators", **said).to_dict(),
-        "prices": serving.token_prices({"H100": plan.best}, **said).to_dict(),
+        "frontier": serving.frontier(plan.frontier(), measured, **titles).to_dict(),
+        "loads": serving.by_load(loads, "accelerators", **titles).to_dict(),
+        "prices": serving.token_prices({"H100": plan.best}, **titles).to_dict(),
     }
 
 

@@ -117,6 +117,14 @@ def test_every_edit_of_the_descriptor_is_noticed(copy, old):
             ask()
 
 
+@pytest.mark.parametrize("name", tables.PLAIN)
+def test_rows_of_json_are_those_of_the_table_that_they_were_built_with(copy, name):
+    assert tables.rows(name) == fk.table(name).collect().to_dicts()
+    (copy / f"{name}.json").write_bytes(tables.sealed({"parquet": "sha256:0", "rows": []}))
+    with pytest.raises(DatasetError, match=rf"{name}\.json does not belong to its table; run `factorykit data build`"):
+        tables.rows(name)
+
+
 def test_a_rebuilt_table_is_read_at_once(copy, edit):
     ask = "select value from presets where preset = 'llama_3_1_405b' and quantity = 'mfu'"
     assert fk.sql(ask).item() == 0.41

@@ -33,7 +33,7 @@ USUAL = dict(fk.quantities().select("name", "default").drop_nulls().iter_rows())
 def test_a_declared_alternative_has_the_same_unit_and_replaces_its_quantity(name: str, alternative: str) -> None:
     assert alternative in catalogue()
     assert quantity(alternative).unit == quantity(name).unit
-    run = INVERSE.get(alternative, {"accelerators": 128.0})
+    run = fk.architecture("llama3_8b").replace(**INVERSE.get(alternative, {"accelerators": 128.0}))
     found = fk.evaluate(run, name, using={name: alternative}, assume=True)
     itself = fk.evaluate(run, alternative, assume=True)
     assert found[name] == itself[alternative]
@@ -48,7 +48,7 @@ def test_a_formula_of_the_same_unit_is_no_alternative_unless_declared(name: str,
 
 def test_a_result_infinitely_far_out_of_bounds_is_refused() -> None:
     lost = {"goodput": "ettr", "checkpoint_interval_s": "checkpoint_interval_ettr_s"}
-    run = fk.preset("xai_colossus_200k").replace(node_failures_per_node_day=0.0065)
+    run = fk.preset("xai_colossus_200k").replace(node_failures_per_node_day=0.0065, parameters=314e9)
     with pytest.raises(ScenarioError, match="wall_days = -inf is outside"):
         fk.evaluate(run, "wall_days", using=lost, assume=True)
 

@@ -40,7 +40,7 @@ def test_names_find_the_chain_from_parameters_to_cost() -> None:
 
 @given(st.floats(1e8, 1e13), st.floats(1e9, 1e15), st.floats(0.01, 0.8))
 def test_scalars_frames_and_lazy_frames_agree(parameters: float, tokens: float, mfu: float) -> None:
-    run = RUN | {"active_parameters": parameters, "tokens": tokens, "mfu": mfu}
+    run = RUN | {"parameters": parameters, "active_parameters": parameters, "tokens": tokens, "mfu": mfu}
     outputs = ["wall_days", "rental_cost_usd"]
     scalar = fk.evaluate(run, outputs)
     eager = fk.evaluate(pl.DataFrame([run]), outputs)
@@ -48,6 +48,47 @@ def test_scalars_frames_and_lazy_frames_agree(parameters: float, tokens: float, 
     assert isinstance(lazy, pl.LazyFrame)
     assert_frame_equal(eager, lazy.collect())
     assert eager.select(outputs).row(0, named=True) == pytest.approx(scalar, rel=1e-12)
+
+
+COUNTED: dict[str, Any] = {"parameters": 70e9, "tokens": 15e12, "accelerator": "h100_sxm"}
+
+
+@pytest.mark.parametrize(
+    ("output", "names"),
+    [
+        ("wall_days", ("parameters", "tokens", "accelerator")),
+        ("checkpoint_write_s", ("parameters",)),
+        ("failures_per_day", ()),
+        ("facility_power_w", ("accelerator",)),
+    ],
+)
+def test_a_count_is_asked_for_with_the_ways_to_state_it(output: str, names: tuple[str, ...]) -> None:
+    asked = "give accelerators .*accelerators follows from nodes, accelerators_per_node"
+    known = {name: COUNTED[name] for name in names}
+    with pytest.raises(MissingQuantity, match=asked) as error:
+        fk.evaluate(known, output, assume=True)
+    assert error.value.missing == ("accelerators",)
+    by_nodes, by_count = ({**known, **count} for count in ({"nodes": 8}, {"accelerators": 64}))
+    assert fk.evaluate(by_nodes, output, assume=True) == fk.evaluate(by_count, output, assume=True)
+
+
+@pytest.mark.parametrize("asked", ["accelerators", "parameters", "layers", "hidden_size"])
+def test_no_question_assumes_a_count_or_the_shape_of_a_model(asked: str) -> None:
+    with pytest.raises(MissingQuantity, match=asked):
+        fk.evaluate({}, asked, assume=True)
+
+
+def test_questions_that_need_no_count_are_answered_without_one() -> None:
+    known = {"accelerator": "h100_sxm"}
+    assert fk.evaluate(known, "node_power_w", assume=True)["node_power_w"] == 8 * 650.0 + 2000.0
+    assert fk.evaluate(known, "facility_power_per_accelerator_w", assume=True) == pytest.approx(
+        {
+            "facility_power_per_accelerator_w": fk.evaluate(
+                known | {"accelerators": 64}, "facility_power_w", assume=True
+            )["facility_power_w"]
+            / 64
+        }
+    )
 
 
 def test_all_computable_outputs_are_the_default() -> None:

@@ -239,6 +239,40 @@ def test_every_verb_refuses_inputs_that_contradict_each_other(verb: str) -> None
         REFUSALS[verb]()
 
 
+OVERFULL: dict[str, Any] = {"parameters": 7e10, "active_parameters": 9e10, "tokens": 1e12}
+OVERFULL_CASES: dict[str, Callable[[], Any]] = {
+    "evaluate": lambda: fk.evaluate(OVERFULL, "training_flop"),
+    "explain": lambda: fk.explain(OVERFULL, "training_flop"),
+    "assumed": lambda: fk.assumed(OVERFULL, "training_flop"),
+    "DataFrame": lambda: fk.evaluate(pl.DataFrame([OVERFULL]), "training_flop"),
+    "Scenario": lambda: fk.Scenario(**OVERFULL),
+    "compare": lambda: _compared(OVERFULL, "training_flop"),
+    "sweep": lambda: fk.sweep(OVERFULL, {"tokens": [1e12]}, "training_flop"),
+    "sample": lambda: fk.sample(OVERFULL, {"tokens": fk.Uniform(1e12, 2e12)}, "training_flop", 2),
+    "search": lambda: fk.search("llama3_8b", OVERFULL | H100, global_batch_size=256),
+    "plan": lambda: fk.plan({**fk.architecture("llama3_8b"), **OVERFULL}, chips="h100_sxm", counts=64),
+    "explore": lambda: fk.explore(OVERFULL, "training_flop", over="tokens"),
+    "Live": lambda: _live(OVERFULL, "training_flop"),
+}
+H100 = {"accelerators": 64.0, "accelerator": "h100_sxm"}
+
+
+@pytest.mark.parametrize("verb", OVERFULL_CASES)
+def test_every_verb_refuses_more_active_parameters_than_parameters(verb: str) -> None:
+    expected = r"parameters = 7e\+10, active_parameters = 9e\+10 violates the rule that active parameters are a part"
+    with pytest.raises(fk.FactorykitError, match=f"{expected}|inconsistent"):
+        OVERFULL_CASES[verb]()
+
+
+@pytest.mark.parametrize("nodes", [{"nodes": 9.0}, {"nodes": 9.0, "accelerators_per_node": 8.0}])
+def test_search_and_evaluate_refuse_nodes_that_do_not_hold_the_accelerators(nodes: dict[str, float]) -> None:
+    run = RUN | H100 | nodes
+    with pytest.raises(fk.FactorykitError, match=r"nodes = 9"):
+        fk.evaluate(run, "training_days", assume=True)
+    with pytest.raises(fk.FactorykitError, match=r"nodes = 9"):
+        fk.search("llama3_8b", H100 | nodes, global_batch_size=256)
+
+
 def test_contradicting_rows_of_a_lazy_frame_are_null() -> None:
     rows = pl.LazyFrame([CONTRADICTION, CONTRADICTION | {"nodes": 8.0}]).with_columns(accelerator_mtbf_s=1e8)
     found = fk.evaluate(rows, "failures_per_day").collect()["failures_per_day"]

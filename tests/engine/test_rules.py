@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import factorykit as fk
 from factorykit.core.errors import ScenarioError
 from factorykit.engine import rules
 
@@ -104,6 +105,26 @@ KEPT_AND_BROKEN: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = 
             {"layers": 118.0, "attention_layers": 10.0, "linear_attention_layers": 53.0, "ffn_layers": 54.0},
         ],
     ),
+    "active parameters are a part of the parameters": (
+        [{"parameters": 671e9, "active_parameters": 37e9}, {"parameters": 70e9, "active_parameters": 70e9}],
+        [{"parameters": 70e9, "active_parameters": 90e9}],
+    ),
+    "a micro-batch is a part of the batch": (
+        [{"global_batch_size": 256.0, "micro_batch_size": 256.0}],
+        [{"global_batch_size": 256.0, "micro_batch_size": 512.0}],
+    ),
+    "a run has a step": (
+        [{"tokens": 1e12, "global_batch_size": 2048.0, "sequence_length": 8192.0}],
+        [{"tokens": 1.5e7, "global_batch_size": 2048.0, "sequence_length": 8192.0}],
+    ),
+    "training is a part of the wall-clock time": (
+        [{"training_s": 9e5, "wall_s": 1e6}, {"training_s": 1e6, "wall_s": 1e6}],
+        [{"training_s": 2e6, "wall_s": 1e6}],
+    ),
+    "a node has a whole number of accelerators": (
+        [{"accelerators": 64.0, "nodes": 8.0}, {"accelerators": 68.0, "nodes": 8.5}],
+        [{"accelerators": 64.0, "nodes": 9.0}],
+    ),
 }
 
 
@@ -149,6 +170,14 @@ def test_a_given_mean_number_of_micro_batches_need_not_be_whole() -> None:
     rules.check_layout({"micro_batches": 4.5}, given={"micro_batches"})
     with pytest.raises(ScenarioError, match=r"4\.5 violates the rule that the batch divides into micro-batches"):
         rules.check_layout({"micro_batches": 4.5})
+
+
+@pytest.mark.parametrize("rule", rules.GENERAL, ids=lambda rule: rule.name)
+def test_given_values_that_contradict_each_other_are_refused_in_every_question(rule: rules.Rule) -> None:
+    for values in KEPT_AND_BROKEN[rule.name][1]:
+        for inputs in (known := {**values, "it_power_w": 1e6, "pue": 1.1}, pl.DataFrame([known])):
+            with pytest.raises(ScenarioError, match=f"{next(iter(values))} = .* violates the rule that {rule.name}"):
+                fk.evaluate(inputs, "facility_power_w")
 
 
 @pytest.mark.parametrize("divided", rules.DIVIDED)

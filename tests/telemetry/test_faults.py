@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -183,6 +184,38 @@ def test_a_journal_watches_each_of_its_nodes_from_its_first_to_its_last_line(tmp
     os.utime(file, (stamps[-1].timestamp(),) * 2)
     watched = fk.read_log(file, "xid").watched.select("node", "since", "until").sort("node")
     assert watched.rows() == [("n0", stamps[0], stamps[129]), ("n1", stamps[1], stamps[128])]
+
+
+PRINTED = {
+    "__REALTIME_TIMESTAMP": "1342540861421465",
+    "_HOSTNAME": "epsilon",
+    "SYSLOG_IDENTIFIER": "/USR/SBIN/CROND",
+    "MESSAGE": "(root) CMD (run-parts /etc/cron.hourly)",
+    "_UDEV_DEVLINK": ["/dev/alias1", "/dev/alias2"],
+    "LARGE": None,
+}
+"""Fields of systemd's own examples, https://systemd.io/JOURNAL_EXPORT_FORMATS/."""
+KERNEL = PRINTED | {"__REALTIME_TIMESTAMP": "1342540861416409", "SYSLOG_IDENTIFIER": "kernel"}
+
+
+@pytest.mark.parametrize("start", ["", "\x1e"], ids=["json", "json-seq"])
+def test_a_journal_in_json_is_read_as_the_lines_that_journalctl_prints(read, start: str) -> None:
+    text = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    of_bytes = KERNEL | {"MESSAGE": [*f"{text} \a".encode()], "_HOSTNAME": "bupkis"}
+    records = [KERNEL | {"MESSAGE": text}, of_bytes, KERNEL | {"MESSAGE": None}, PRINTED]
+    lines = [start + json.dumps(record) for record in records]
+    log = read("\n".join([*lines, f"{start}{{{text}", lines[0][:-9]]))
+    at = [datetime(2012, 7, 17, 16, 1, 1, microsecond, tzinfo=UTC) for microsecond in (416409, 421465)]
+    found = log.events.select("at", "node", "kind", "cause", "code")
+    assert found.rows() == [(at[0], node, "failure", "accelerator", "79") for node in ("epsilon", "bupkis")]
+    assert set(log.watched.rows()) == {("epsilon", *at, "xid"), ("bupkis", at[0], at[0], "xid")}
+    assert [counts(log)[issue] for issue in (log_file.READ, log_file.PARSE_ERRORS, log_file.UNFINISHED)] == [5, 1, 1]
+
+
+@pytest.mark.parametrize("record", [PRINTED, KERNEL | {"__REALTIME_TIMESTAMP": None}], ids=["user", "no time"])
+def test_records_that_are_no_journal_of_the_kernel_are_refused(read, record: dict[str, object]) -> None:
+    with pytest.raises(fk.FactorykitError, match="no rows"):
+        read(json.dumps(record) + "\n")
 
 
 def test_no_rate_without_exposure(read) -> None:

@@ -33,7 +33,13 @@ EMPTY = pl.DataFrame(schema=dict(TABLES["events"]))
 QUIET = [KERNEL, *TEXTS * 4]
 JOURNALS = {"iso": journal(ISO, QUIET), "syslog": journal(SYSLOG, QUIET), "old": journal(SYSLOG, QUIET, nodes=1)}
 JOURNALS |= {"event": journal(ISO, [*QUIET, EVENT]), "events": journal(SYSLOG, [*QUIET, EVENT, *QUIET, EVENT])}
+RECORDS = [
+    f'{{"__REALTIME_TIMESTAMP": "17{i:014}", "_HOSTNAME": "n1", "SYSLOG_IDENTIFIER": "kernel", "MESSAGE": "{text}"}}'
+    for i, text in enumerate([KERNEL, EVENT.removeprefix("kernel: "), *TEXTS])
+]
+JOURNALS["json"] = "\n".join([*RECORDS, "", ""])
 OTHERS = {
+    "cut": "\n".join([RECORDS[1][:-9], *RECORDS, RECORDS[1][:-9]]),
     "error": journal(ISO, [*QUIET, EVENT]) + EVENT + "\n",
     "unfinished": JOURNALS["iso"] + "2026-01-01T00:00:00+00:00 n1 half",
     "training": journal(ISO, [*QUIET, "iteration 5/ 9 | elapsed time per iteration (ms): 500.0 |"]),

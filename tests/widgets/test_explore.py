@@ -37,6 +37,15 @@ def test_the_screen_equals_evaluate(run, outputs, over) -> None:
     assert dict(made.now) != dict(values)
 
 
+def test_only_an_axis_or_a_slider_starts_at_a_count_of_its_own() -> None:
+    uncounted = {name: value for name, value in OWN.items() if name != "accelerators"}
+    with pytest.raises(fk.errors.MissingQuantity, match="give accelerators"):
+        fk.explore(uncounted, "wall_days", over="mfu")
+    explorer = fk.explore(uncounted, "wall_days", over="accelerators")
+    counted = {**uncounted, "accelerators": explorer.values["accelerators"]}
+    assert explorer.now["wall_days"] == fk.evaluate(counted, "wall_days", assume=True)["wall_days"]
+
+
 def test_elasticities_are_the_powers_of_the_formula() -> None:
     moves = elasticities(fk.preset(LLAMA), "training_s")
     assert {name: round(share, 2) for name, share in moves.items()} == {

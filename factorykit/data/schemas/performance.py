@@ -115,6 +115,7 @@ class Frameworks(Sourced):
     reduced_bytes = number("byte", "bytes of a gradient in the reductions of full sharding; empty for 2")
     grouped_tile_tokens = measured("grouped_tile_tokens", "on the maker's chips; empty for none")
     tensorwise_shards = share("1 if its sharded optimizer cuts tensors one by one; empty for flat buffers")
+    batch_per_device = share("1 if its batch size is that of one device, also where several share a model")
 
 
 class FrameworkFeatures(Sourced):

@@ -308,14 +308,14 @@ class Defaults(Sourced):
 
     A row is the value at which a quantity of the vocabulary starts, and where that value comes from: stated by the
     source, computed from its numbers, neutral because it leaves the part out, or chosen here, without a statement about
-    the world.
+    the world. Values that are asked for are where sliders start; no question assumes them.
     """
 
     quantity = key("quantity of the vocabulary", unique=True, vocabulary=True, entity=True)
     value = number("", "default of the vocabulary, in its unit", required=True, positive=False, default_of="quantity")
     basis = text("where it comes from", required=True, one_of=("stated", "computed", "neutral", "chosen"))
     grows_with = text("quantity that it is in proportion to, where that one is given; the value is that at its default")
-    part_of = text("quantities that state the whole: beside one of them, or another part, it is no default")
+    asked = text("a question that needs the quantity asks for it", one_of=("yes",))
 
 
 class Ranges(Sourced):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Final
 
 from factorykit.core.errors import DatasetError
-from factorykit.data.tables import table
+from factorykit.data.tables import rows, table
 from factorykit.engine.providers.accelerators import Cell, chips
 
 DOCUMENTS: Final = {
@@ -33,7 +33,7 @@ class Default:
     locator: str
     note: str
     grows_with: str
-    part_of: str
+    asked: str
 
     @property
     def why(self) -> str:
@@ -47,16 +47,16 @@ class Default:
 def defaults() -> Mapping[str, Default]:
     """Return the table of defaults by quantity; empty where the tables are not built yet."""
     try:
-        rows = table("defaults").collect().iter_rows(named=True)
+        found = rows("defaults")
     except DatasetError:
         return MappingProxyType({})
-    names = ("source", "locator", "note", "grows_with", "part_of")
+    names = ("source", "locator", "note", "grows_with", "asked")
     return MappingProxyType(
         {
             row["quantity"]: Default(
                 row["quantity"], row["value"], row["basis"], **{name: row[name] or "" for name in names}
             )
-            for row in rows
+            for row in found
         }
     )
 
@@ -147,27 +147,10 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
 """Defaults that depend on the accelerator: how they are read, and the same in words."""
 
 
-def is_whole_or_part(name: str) -> bool:
-    """Return whether a default belongs to a set of defaults, such as the sizes of one model, or is their sum.
+def is_asked(name: str) -> bool:
+    """Return whether a question that needs a quantity asks for it: its default is only where sliders start.
 
-    >>> is_whole_or_part("layers"), is_whole_or_part("parameters"), is_whole_or_part("goodput")
+    >>> is_asked("accelerators"), is_asked("parameters"), is_asked("goodput")
     (True, True, False)
     """
-    rows = defaults()
-    return name in rows and bool(rows[name].part_of or any(name in row.part_of.split() for row in rows.values()))
-
-
-def is_compatible(name: str, given: Collection[str]) -> bool:
-    """Return whether a default is compatible with the given quantities.
-
-    The widths of the default model are not, when the size or a width of another model is given.
-
-    >>> is_compatible("layers", {"tokens"}), is_compatible("layers", {"parameters"})
-    (True, False)
-    """
-    row = defaults().get(name)
-    if row is None:
-        return False
-    whole = row.part_of.split()
-    group = {other.quantity for other in defaults().values() if other.part_of == row.part_of} if whole else set()
-    return group.union(whole).isdisjoint(given)
+    return name in defaults() and bool(defaults()[name].asked)

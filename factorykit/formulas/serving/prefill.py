@@ -164,20 +164,25 @@ def queued_prefills(prefill_utilization: Numeric, concurrent_requests: Numeric, 
 
 
 def prefill_backlog_s(
-    concurrent_requests: Numeric, prefill_s: Numeric, output_tokens: Numeric, time_per_output_token_s: Numeric
+    concurrent_requests: Numeric,
+    prefill_s: Numeric,
+    output_tokens: Numeric,
+    time_per_output_token_s: Numeric,
+    prefill_separate: Numeric,
 ) -> Numeric:
-    r"""Time that a prompt waits where separate prefill is slower than decode, of requests that are kept in flight.
+    r"""Least time to the first token of requests that are kept in flight, where prompts limit their rate.
 
-    .. math:: t_b = \max(0.63\, R\, t_p - s_{out} t_o,\ 0)
+    .. math:: t_b = \max((1 - 0.37\, z)\, R\, t_p - (s_{out} - 1)\, t_o,\ 0)
 
     Notes
     -----
-    The requests that decode cannot hold are at the prefill workers, :math:`R` for each. The factor is fitted: prefill
-    under this load is faster than one prompt after the other.
+    The requests that decode cannot hold wait for their prompts, :math:`R` for each prefill worker. The factor is
+    fitted: separate prefill under this load is faster than one prompt after the other.
 
     Examples
     --------
-    >>> prefill_backlog_s(256.0, 0.35, 1024.0, 0.03)
-    25.7...
+    >>> prefill_backlog_s(256.0, 0.35, 1024.0, 0.03, 1.0)
+    25.75799...
     """
-    return maximum(0.63 * concurrent_requests * prefill_s - output_tokens * time_per_output_token_s, 0.0)
+    prompts = (1.0 - 0.37 * prefill_separate) * concurrent_requests * prefill_s
+    return maximum(prompts - (output_tokens - 1.0) * time_per_output_token_s, 0.0)

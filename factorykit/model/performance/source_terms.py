@@ -53,7 +53,7 @@ CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
 """Version of a container, its year and month."""
 ADAPTERS: Final = ("lora_rank", "lora_matrices", "adapter_dropout", "weight_bits")
 """Columns that are read from the notes of runs with LoRA alone."""
-NOTE_COLUMNS: Final = ("group", "model", "framework", "precision", "sharding", "note", "notes")
+NOTE_COLUMNS: Final = ("model", "framework", "precision", "sharding", "note", "notes")
 """Columns whose words are searched for the patterns of notes."""
 
 
@@ -331,6 +331,8 @@ def read_notes(row: Mapping[str, Any]) -> dict[str, Any]:
     {'dispatched_once': 1.0, 'expert_imbalance': 1.25, 'gradient_accumulation_steps': 4.0}
     >>> read_notes({"note": "DeepEP", "dispatched_once": None})
     {}
+    >>> read_notes({"note": "zero-bubble (ZB-1p)"}), read_notes({"group": "zerobubble", "note": "plain 1F1B"})
+    ({'schedule': 'zb1p'}, {})
     """
     text = " ".join(str(row.get(name) or "") for name in NOTE_COLUMNS).lower()
     found: dict[str, Any] = {"lora": 1.0} if "lora" in text and "lora_rank" not in row else {}

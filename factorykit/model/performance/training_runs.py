@@ -467,14 +467,18 @@ def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: l
     """Return the possible micro-batches of a row, in sequences of all chips that share a model.
 
     >>> layout = {"accelerators": 64.0, "tensor_parallel": 4.0, "pipeline_parallel": 1.0, "context_parallel": 1.0}
-    >>> _micro_batches({"micro_batch": 24}, {**layout, "global_batch_size": 384.0}, [])
+    >>> _micro_batches({"micro_batch": 6, "framework": "maxtext"}, {**layout, "global_batch_size": 384.0}, [])
     [24.0]
     """
     per_replica = layout["global_batch_size"] / _replicas(layout)
     if row.get("micro_batch"):
-        if float(row["micro_batch"]) > per_replica:
+        size = float(row["micro_batch"])
+        by_device = frameworks.frameworks().get(str(row.get("framework")), {}).get("batch_per_device")
+        if by_device and size * layout["accelerators"] == layout["global_batch_size"]:
+            size = per_replica
+        if size > per_replica:
             assumed.append("micro_batch_size")
-        return [min(float(row["micro_batch"]), per_replica)]
+        return [min(size, per_replica)]
     assumed.append("micro_batch_size")
     return [float(size) for size in MICRO_BATCHES if per_replica % size == 0] or [1.0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -130,6 +131,8 @@ def model_of(model: Any) -> Scenario:
     try:
         return architecture(str(model))
     except UnknownName as error:
+        with suppress(ScenarioError):
+            return dense(float(quantity("parameters").check(str(model))))
         raise UnknownName(f"{error}; or give a config.json, or a size such as '70B' or '1T mixture'") from None
 
 

@@ -238,29 +238,15 @@ def check_not_both(arguments: Mapping[str, Any], fields: Mapping[str, str]) -> N
             raise ScenarioError(f"{name} and {fields[name]} are the same; give one of them")
 
 
-def read_ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the validated ways to acquire accelerators.
+def read_names(kind: str, names: str | Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return one or more validated names, each once.
 
-    >>> read_ways("rent")
-    ('rent',)
-    """
-    return _names(acquire, "way to acquire accelerators", WAYS, "acquire is empty; give 'rent', 'own' or both")
-
-
-def read_tiers(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the validated numbers of checkpoint tiers.
-
-    >>> read_tiers("two")
+    >>> read_names("number of checkpoint tiers", "two", TIERS)
     ('two',)
     """
-    return _names(names, "number of checkpoint tiers", TIERS, "tiers are empty; give 'one', 'two' or both")
-
-
-def _names(names: str | Iterable[str], kind: str, known: Collection[str], empty: str) -> tuple[str, ...]:
-    listed = tuple(validation.one_of(kind, name, known) for name in validation.strings(kind, names))
-    if not listed:
-        raise ScenarioError(empty)
-    return tuple(dict.fromkeys(listed))
+    if not (listed := validation.strings(kind, names)):
+        raise ScenarioError(f"no {kind} is given; give one or more of {', '.join(known)}")
+    return tuple(validation.one_of(kind, name, known) for name in listed)
 
 
 def split_choices(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:

@@ -44,6 +44,7 @@ from factorykit.model.planning.candidates import (
 from factorykit.model.planning.constraints import (
     COMPUTED,
     LARGEST,
+    TIERS,
     WAYS,
     Request,
     cheapest_offers,
@@ -51,9 +52,8 @@ from factorykit.model.planning.constraints import (
     check_not_both,
     limits_of,
     ranked,
+    read_names,
     read_offers,
-    read_tiers,
-    read_ways,
     split_choices,
 )
 from factorykit.model.planning.constraints import (
@@ -190,7 +190,7 @@ def plan(
         "power": power,
         "acquire": acquire,
         "sites": sites,
-        "tiers": None if read_tiers(tiers) == ("one",) else tiers,
+        "tiers": None if strings("tiers", tiers) == ("one",) else tiers,
         "offers": offers,
         "objective": objective,
         "using": using,
@@ -227,10 +227,12 @@ def plan(
         limits=limits,
         chips=_chips(chips, values),
         counts=counts,
-        ways=read_ways((("rent", "own") if limits.budget_usd else ("rent",)) if acquire is None else acquire),
+        ways=read_names(
+            "way to acquire accelerators", WAYS[: 1 + bool(limits.budget_usd)] if acquire is None else acquire, WAYS
+        ),
         default_ways=acquire is None,
         sites=strings("sites", () if sites is None else sites),
-        tiers=read_tiers(tiers),
+        tiers=read_names("number of checkpoint tiers", tiers, TIERS),
         offers=None if offers is None else read_offers(offers),
         objective=_objective(objective) if objective else limits.objective(has_counts=counts is not None),
         using=question.using,

@@ -36,7 +36,7 @@ def published_runs() -> pl.DataFrame:
     """Return the published runs that state their tokens, chip, and days or hours: one row a run, by its name.
 
     ``architecture`` is the known model of its name, null where only its size is known; ``accelerators`` follow from
-    the hours where no source states them, and ``accelerators_stated`` says which; ``measured_days`` and
+    the hours where no source states them, and ``accelerators_stated`` marks which; ``measured_days`` and
     ``measured_usd`` are the outcome.
     """
     import polars as pl

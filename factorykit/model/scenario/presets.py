@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from factorykit.core.validation import one_of
-from factorykit.data.tables import table
+from factorykit.data.tables import rows, table
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def presets() -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = table("presets").group_by("preset", "label", "kind", maintain_order=True)
-    return rows.agg(pl.col("quantity").alias("quantities")).collect()
+    each = table("presets").group_by("preset", "label", "kind", maintain_order=True)
+    return each.agg(pl.col("quantity").alias("quantities")).collect()
 
 
 def preset(name: PresetName | str) -> Scenario:
@@ -38,22 +38,12 @@ def preset(name: PresetName | str) -> Scenario:
     >>> preset("llama_3_1_405b").accelerators
     16384.0
     """
-    return _read(one_of("preset", name, _names()))
-
-
-@cache
-def _names() -> tuple[str, ...]:
-    return tuple(presets()["preset"])
+    return _read(one_of("preset", name, dict.fromkeys(row["preset"] for row in rows("presets"))))
 
 
 @cache
 def _read(name: str) -> Scenario:
-    import polars as pl
-
-    rows = table("presets").filter(pl.col("preset") == name).collect()
-    values = dict(rows.select("quantity", "value").iter_rows())
-    sources = {
-        quantity: f"{source}, {locator}" if locator else source
-        for quantity, source, locator in rows.select("quantity", "source", "locator").iter_rows()
-    }
-    return Scenario.sourced(rows["label"][0], values, sources)
+    found = {row["quantity"]: row for row in rows("presets") if row["preset"] == name}
+    sources = {key: ", ".join(filter(None, (row["source"], row["locator"]))) for key, row in found.items()}
+    label = next(row["label"] for row in found.values())
+    return Scenario.sourced(label, {key: row["value"] for key, row in found.items()}, sources)

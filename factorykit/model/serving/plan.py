@@ -47,6 +47,7 @@ LONG: Final = {"ttft": 60.0, "tpot": 1.0}
 """Limits above which a number without a unit is probably in milliseconds [s]."""
 ENDS: Final = (("", ""), ("_low", ""), ("_high", ""), ("", "_low"), ("", "_high"))
 """Time to first token and per output token: both medians, then one of them at either end of its interval."""
+SINGLE: Final = "tpot cannot be given with output_tokens = 1: no token follows the first; give ttft or more tokens"
 LAYOUT: Final = ("tensor_parallel", "attention_data_parallel", "expert_parallel")
 CHOSEN: Final = (*LAYOUT, "concurrent_requests", "prefill_separate")
 """Quantities of a candidate that a caller may fix."""
@@ -123,20 +124,21 @@ class ServingPlan(Plotted):
 
     def __str__(self) -> str:
         """Return the plan in two lines, and the limits that it breaks."""
-        row = self.best
+        row, following = self.best, ""
+        if row["tpot_s"]:
+            low, middle, high = (row[f"tpot{end}_s"] * 1e3 for end in ("_low", "", "_high"))
+            following = f"each next {middle:.1f} ms [{low:.1f}, {high:.1f}], "
         workers = f"{row['replica_accelerators']:.0f} ({_layout(row, '')})"
         if row["prefill_workers"]:
             workers = f"{row['prefill_workers']:.0f} prefill ({_layout(row, 'prefill_')}) and "
-            workers += f"{row['decode_workers']:.0f} "
-            workers += f"decode workers ({_layout(row, '')})"
+            workers += f"{row['decode_workers']:.0f} decode workers ({_layout(row, '')})"
         likely = f", limits kept with {row['limit_probability']:.0%}" if row["limit_probability"] < 1.0 else ""
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
         lines = [
             f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} replicas of {workers}, "
             f"{row['concurrent_requests']:.0f} requests each, for {row['requests_per_s']:.4g} requests/s of "
             f"{row['users']:,.0f} users",
-            f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], each next "
-            f"{row['tpot_s'] * 1e3:.1f} ms [{row['tpot_low_s'] * 1e3:.1f}, {row['tpot_high_s'] * 1e3:.1f}], "
+            f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], {following}"
             f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens "
             f"({row['usd_per_million_served_tokens']:.2f} with prompts and idle time){likely}{measured}",
         ]
@@ -144,12 +146,8 @@ class ServingPlan(Plotted):
 
 
 def _layout(row: Mapping[str, Any], side: str) -> str:
-    groups = row[f"{side}attention_data_parallel"]
-    return (
-        f"attention data parallel {groups:.0f}"
-        if groups > 1
-        else f"tensor parallel {row[f'{side}tensor_parallel']:.0f}"
-    )
+    kind = "attention_data_parallel" if row[f"{side}attention_data_parallel"] > 1 else "tensor_parallel"
+    return f"{kind.replace('_', ' ')} {row[side + kind]:.0f}"
 
 
 def serve(
@@ -185,7 +183,8 @@ def serve(
     fleet
         Accelerators, of which all replicas are taken that fit: the plan is then that of the largest load.
     ttft, tpot
-        Greatest time to first token and per output token, as means; no limit if missing.
+        Greatest time to first token and per output token, as means; no limit if missing. Of one output token, which
+        none follows, the time per output token is null.
     input_tokens, output_tokens
         Tokens of a request, mean; by default those of the trace, else 1,024.
     precision
@@ -233,6 +232,7 @@ def serve(
     ((), True)
     """
     import polars as pl
+    import polars.selectors as cs
 
     need("numpy")
     one_of("precision", precision, WEIGHT_BYTES)
@@ -256,6 +256,9 @@ def serve(
     for name, value in bounds.items():
         if float(limits[LIMITS[name]]) > LONG[name] and not any(map(str.isalpha, str(value))):
             raise ScenarioError(f"{name} = {value} without a unit: give '{value} ms' or '{value} s'")
+    single = question.values["output_tokens"] == 1.0
+    if single and tpot is not None:
+        raise ScenarioError(SINGLE)
     prices, used = _prices(question, names)
     words = {"engine": engine, "model": key, "format": precision}
     fleet = demand.get("accelerators", math.inf)
@@ -280,6 +283,7 @@ def serve(
     used = used.union(CHOSEN, latencies.resolution.used, answers.resolution.used)
     warn_of_idle({name: value for name, value in question.values.items() if name in given.keys() - used}, ("serving",))
     frame = frame.drop("row")
+    frame = frame.with_columns(pl.when(not single).then(cs.starts_with("tpot", "tokens_per_s_per_user")))
     best = frame.row(0, named=True)
     breaks = tuple(
         f"{name} <= {limits[full]:.4g} s: the nearest plan has {best[f'{name}_s']:.4g} s"
@@ -350,17 +354,13 @@ def _candidates(question: Question, names: Iterable[str], precision: str) -> lis
     mirrored = [pl.col(name).alias(f"prefill_{name}") for name in LAYOUT]
     together = alone.with_columns(*mirrored, prefill_workers=0.0, decode_workers=1.0, prefill_separate=0.0)
     workers = pl.DataFrame(WORKERS, ("prefill_workers", "decode_workers"), orient="row").cast(pl.Float64)
-    apart = (
-        alone.join(layouts.select(mirrored), how="cross").join(workers, how="cross").with_columns(prefill_separate=1.0)
-    )
-    both = pl.concat([together, apart])
+    apart = alone.join(layouts.select(mirrored), how="cross").join(workers, how="cross")
+    both = pl.concat([together, apart.with_columns(prefill_separate=1.0)])
     for name in set(question.values) & set(both.columns):
         fixed = pl.col(name) == question.values[name]
         both = both.filter(fixed) if name in CHOSEN else both.drop(name)
     if both.is_empty():
-        raise ScenarioError(
-            "no layout of one node has the given parallelism and concurrency; give other values or none"
-        )
+        raise ScenarioError("no layout of one node has the given parallelism and concurrency; give others or none")
     prompts = pl.col("concurrent_requests") * pl.col("decode_workers") / pl.max_horizontal("prefill_workers", 1.0)
     return [
         both,
@@ -383,10 +383,8 @@ def _fitting(
         decode = decode.with_columns(accelerator_memory_bytes=pl.lit(question.values["accelerator_memory_bytes"]))
     room = share * pl.col("accelerator_memory_bytes") - pl.col("served_weight_bytes")
     cache = pl.col("request_kv_bytes") * pl.col("concurrent_requests") / pl.col("replica_accelerators")
-    size, prompts = (
-        pl.col("decode_workers") * pl.col("replica_accelerators"),
-        pl.col("prefill_workers") * pl.col("other"),
-    )
+    size = pl.col("decode_workers") * pl.col("replica_accelerators")
+    prompts = pl.col("prefill_workers") * pl.col("other")
     both = decode.with_columns(
         other=prefill["replica_accelerators"],
         prefill_s=prefill["prefill_s"],

@@ -97,12 +97,9 @@ def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
     """Return what a formula needs of a chip at one number format."""
     peak = float(specification["peak_16bit_flop_per_s"])
     eight = float(specification["peak_fp8_flop_per_s"] or peak)
+    peaks = {"fp8": eight, "int8": eight, "fp4": float(specification["peak_fp4_flop_per_s"] or eight)}
     return {
-        "peak_flop_per_s": {
-            "fp8": eight,
-            "int8": eight,
-            "fp4": float(specification["peak_fp4_flop_per_s"] or eight),
-        }.get(width, peak),
+        "peak_flop_per_s": peaks.get(width, peak),
         "peak_16bit_flop_per_s": peak,
         "served_bytes_per_parameter": WEIGHT_BYTES[width],
         "accelerator_memory_bytes": float(specification["accelerator_memory_bytes"]),
@@ -274,9 +271,7 @@ def read_point(row: Mapping[str, Any]) -> Point:
         exact = row.get("decode_num_workers") or (len(found) == 1 and found[0]["concurrency"] == concurrency)
         words["mode"] = "disagg" if exact else "disagg_open"
     row = _with_recipes(row, found)
-    workers, prefill_workers = (
-        _number(row, f"{side}_num_workers") if separate else 1.0 for side in ("decode", "prefill")
-    )
+    prefill_workers, workers = (_number(row, f"{side}_num_workers") if separate else 1.0 for side in SIDES)
     common = {**_shape(model), **hardware(specification, width)}
     common |= {"input_tokens": float(row["isl"]), "output_tokens": float(row["osl"])}
     common |= {"kv_bytes_per_element": KV_BYTES[width], "draft_tokens": row["draft_tokens"]}

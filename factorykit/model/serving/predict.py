@@ -57,9 +57,10 @@ def rows_of(points: Sequence[Point]) -> Rows:
 
 
 class Physics(NamedTuple):
-    """Results of the formulas for rows, and the features of both residuals."""
+    """Results of the formulas for rows, what their backlog depends on, and the features of both residuals."""
 
     decode: pl.DataFrame
+    prompts: pl.DataFrame
     ttft: np.ndarray
     tpot: np.ndarray
     ttft_features: np.ndarray
@@ -78,29 +79,28 @@ def _queued(rows: Rows) -> pl.DataFrame:
     return rows.prefill.with_columns(**{name: each for name, each in given.items() if name not in rows.prefill.columns})
 
 
-def _stacked(features: Callable[..., Any], *frames: pl.DataFrame) -> np.ndarray:
-    """Return features as columns, of quantities of the first frame that has each."""
-    import numpy as np
-
-    names = arguments(features)
-    found = [next(frame[name] for frame in frames if name in frame.columns).to_numpy() for name in names]
-    return np.column_stack(features(*found))
+def _of(function: Callable[..., Any], *frames: pl.DataFrame) -> Any:
+    """Return the results of a function, of quantities of the first frame that has each."""
+    names = arguments(function)
+    return function(*(next(frame[name] for frame in frames if name in frame.columns).to_numpy() for name in names))
 
 
 def physics(rows: Rows) -> Physics:
     """Return latencies by the formulas alone."""
+    import numpy as np
     import polars as pl
 
     decode, load, prefill = rows.decode, rows.load, _queued(rows)
     decoded, filled = evaluate(decode, DECODE, assume=True), evaluate(prefill, PREFILL, assume=True)
-    prompt, per_token = filled["prefill_s"].to_numpy(), decoded["time_per_output_token_s"].to_numpy()
-    requests, answer = prefill["concurrent_requests"].to_numpy(), decode["output_tokens"].to_numpy()
-    waiting = prefill_backlog_s(requests, prompt, answer, per_token)
-    first = filled["time_to_first_token_s"].to_numpy() + decode["prefill_separate"].to_numpy() * waiting
+    prompts = filled.select("prefill_s").hstack(prefill.select("concurrent_requests"))
+    prompts = prompts.hstack(decode.select("output_tokens", "prefill_separate"))
+    waiting = _of(prefill_backlog_s, prompts, decoded)
+    first = filled["time_to_first_token_s"].to_numpy() + prompts["prefill_separate"].to_numpy() * waiting
     step = decoded.select("decode_step_s", "requests_in_memory", "draft_step_tokens")
-    ttft = _stacked(ttft_features, load, pl.DataFrame({"time_to_first_token_s": first}), step, filled, prefill)
-    tpot = _stacked(tpot_features, filled.select("prefill_s"), decode, decoded, load)
-    return Physics(decoded, first, per_token, ttft, tpot)
+    ttft = _of(ttft_features, load, pl.DataFrame({"time_to_first_token_s": first}), step, filled, prefill)
+    tpot = _of(tpot_features, filled.select("prefill_s"), decode, decoded, load)
+    per_token = decoded["time_per_output_token_s"].to_numpy()
+    return Physics(decoded, prompts, first, per_token, np.column_stack(ttft), np.column_stack(tpot))
 
 
 @cache
@@ -145,23 +145,27 @@ def without(target: str, groups: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def latencies(rows: Rows, *, intervals: bool = True) -> dict[str, np.ndarray]:
     """Return time to first token and per output token of rows, and output tokens per second, with 90 % intervals."""
-    import numpy as np
-
-    found, halves = physics(rows), {}
-    for name, features in (("ttft", found.ttft_features), ("tpot", found.tpot_features)):
-        shift, halves[name] = process(name).predict(rows.words, features, intervals=intervals)
-        halves[f"{name}_shift"] = shift
-    ttft, tpot = found.ttft * np.exp(halves["ttft_shift"]), found.tpot * np.exp(halves["tpot_shift"])
-    columns = summary(rows, ttft, halves["ttft"], tpot, halves["tpot"])
+    found = physics(rows)
+    first = process("ttft").predict(rows.words, found.ttft_features, intervals=intervals)
+    following = process("tpot").predict(rows.words, found.tpot_features, intervals=intervals)
+    columns = summary(rows, found, *first, *following)
     return columns if intervals else {name: columns[name] for name in ("ttft_s", "tpot_s", "tokens_per_s")}
 
 
 def summary(
-    rows: Rows, ttft: np.ndarray, ttft_half: np.ndarray, tpot: np.ndarray, tpot_half: np.ndarray
+    rows: Rows, found: Physics, first: np.ndarray, ttft_half: np.ndarray, following: np.ndarray, tpot_half: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return latencies with their intervals, and the throughput of the requests in flight (Little's law)."""
-    import numpy as np
+    """Return latencies of residuals with intervals, and the throughput of the requests in flight (Little's law).
 
+    No residual makes prompts faster than their accelerators compute them: a first token takes at least their backlog.
+    """
+    import numpy as np
+    import polars as pl
+
+    tpot = found.tpot * np.exp(following)
+    slower = pl.when(prefill_separate=0.0).then(pl.Series(np.exp(following))).otherwise(1.0)
+    prompts = found.prompts.with_columns(pl.col("prefill_s") * slower, time_per_output_token_s=pl.Series(tpot))
+    ttft = np.maximum(found.ttft * np.exp(first), _of(prefill_backlog_s, prompts))
     tokens, requests = rows.decode["output_tokens"].to_numpy(), rows.load["concurrency"].to_numpy()
     decoding = (tokens - 1.0) * tpot
     rate = requests * tokens / (ttft + decoding)

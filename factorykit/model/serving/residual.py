@@ -67,10 +67,8 @@ def covariance(
 
 def own_variance(values: Mapping[str, float], features: np.ndarray) -> np.ndarray:
     """Return the variance of each row before any row is known, without noise."""
-    offsets = sum(values[f"offset_{word}"] ** 2 for word in WORDS)
-    return (
-        values["linear"] ** 2 * (4.0 + (features**2).sum(axis=1)) + offsets + values["near"] ** 2 + values["far"] ** 2
-    )
+    constant = sum(values[name] ** 2 for name in ("near", "far", *(f"offset_{word}" for word in WORDS)))
+    return values["linear"] ** 2 * (4.0 + (features**2).sum(axis=1)) + constant
 
 
 def noise_variance(values: Mapping[str, float], words: Sequence[Mapping[str, str]]) -> np.ndarray:

@@ -172,11 +172,9 @@ def _azure(text: str) -> pl.DataFrame | None:
     if not set(AZURE) <= set(frame.columns):
         return None
     time = pl.col(AZURE[0]).str.replace(r"([+-]\d\d:?\d\d|Z)$", "").str.slice(0, 26)
-    tokens = [
-        pl.col(old).cast(pl.Float64, strict=False).alias(new) for old, new in zip(AZURE[1:], COLUMNS[1:], strict=True)
-    ]
+    tokens = [pl.col(name).cast(pl.Float64, strict=False) for name in AZURE[1:]]
     moment = time.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
-    return frame.select((moment.dt.epoch("us") / 1e6).alias("arrival_s"), *tokens)
+    return frame.select(moment.dt.epoch("us") / 1e6, *tokens).rename(dict(zip(AZURE, COLUMNS, strict=True)))
 
 
 def _mooncake(text: str) -> tuple[pl.DataFrame | None, list[Any] | None]:

@@ -115,13 +115,10 @@ def sweep(words: Mapping[str, str], decode: Mapping[str, float]) -> str:
 
 def _points(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
     numbers, ready, reasons = _read(frame, read_point)
-    found = {}
-    if ready:
-        found = (
-            _without([sweep(point.words, point.decode) for point in ready])
-            if shipped
-            else predict.latencies(predict.rows_of(ready))
-        )
+    if shipped:
+        found = _without([sweep(point.words, point.decode) for point in ready])
+    else:
+        found = predict.latencies(predict.rows_of(ready)) if ready else {}
     return _table(frame, numbers, found, reasons)
 
 
@@ -148,14 +145,8 @@ def measured_points() -> pl.DataFrame:
 
 def _without(groups: Sequence[str]) -> dict[str, Any]:
     """Return predictions of the shipped points, each without the points of its group."""
-    import numpy as np
-
     rows, found = predict.measured()[:2]
-    latencies = []
-    for name, base in (("ttft", found.ttft), ("tpot", found.tpot)):
-        mean, half = predict.without(name, groups)
-        latencies += [base * np.exp(mean), half]
-    return predict.summary(rows, *latencies)
+    return predict.summary(rows, found, *predict.without("ttft", groups), *predict.without("tpot", groups))
 
 
 def _results(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:

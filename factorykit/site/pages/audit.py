@@ -53,7 +53,7 @@ def audit_pages(data: Path) -> dict[str, str]:
         .head(WORST)
     )
     overview = [
-        front("Audit", "Every quantitative claim of five documents, recomputed with the formulas and tables here."),
+        front("Audit", "Every number of five documents and two of a maker, recomputed with formulas and tables here."),
         f"{rows.height} claims, each with its location, its statement, a recipe that recomputes it from "
         "quantities, formulas and table cells, and a computed verdict: *agrees* within 1 %, or one range "
         "inside the other; *identity*, arithmetic on the text's own numbers that comes out right; *rounding* to the "

@@ -122,14 +122,8 @@ BEST: Final = ("accelerators", "global_batch_size", "checkpoint_interval_s", "sp
 """Inputs that are optimized by default."""
 DOUBLING: Final = ("sequence_length", "global_batch_size", *(p for p in PARTS if not quantity(p).is_text))
 READOUTS: Final = (
-    "step_s",
-    "predicted_mfu",
-    "memory_peak_bytes",
-    "failures_per_day",
-    "goodput",
-    "wall_days",
-    "training_energy_kwh",
-    "run_cost_usd",
+    *("step_s", "predicted_mfu", "memory_peak_bytes", "failures_per_day", "goodput", "wall_days"),
+    *("training_energy_kwh", "run_cost_usd"),
 )
 COSTS: Final = {
     "rent": (),
@@ -143,26 +137,8 @@ COSTS: Final = {
 }
 SPELLED: Final = {
     "s": (
-        "s",
-        "sec",
-        "second",
-        "seconds",
-        "ms",
-        "min",
-        "minute",
-        "minutes",
-        "h",
-        "hour",
-        "hours",
-        "d",
-        "day",
-        "days",
-        "week",
-        "weeks",
-        "month",
-        "months",
-        "year",
-        "years",
+        *("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
+        *("week", "weeks", "month", "months", "year", "years"),
     ),
     "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bit/s", "bps") for p in ("", "k", "M", "G", "T")),
     "W": ("W", "kW", "MW"),
@@ -178,12 +154,8 @@ SPELLED: Final = {
 
 
 ALSO: Final = (
-    "training_carbon_kg",
-    "model_flop_per_s_per_accelerator",
-    "data_parallel",
-    "recompute_share",
-    "checkpoint_interval_s",
-    "spare_nodes",
+    *("training_carbon_kg", "model_flop_per_s_per_accelerator", "data_parallel", "recompute_share"),
+    *("checkpoint_interval_s", "spare_nodes"),
 )
 DIFFERENT: Final = (*uncertainty.distributions({}), uncertainty.STEP, PRICE)
 """Additional results in the answer (``ALSO``), and inputs that vary between futures (``DIFFERENT``)."""
@@ -417,10 +389,10 @@ def _step(step: Step) -> list[Any]:
 
 def _formula(step: Step) -> list[Any]:
     """Return the formula of a step as text, empty if it has none, and its inputs."""
-    told = step.origin in (FORMULA, ALTERNATIVE) or (
+    has_formula = step.origin in (FORMULA, ALTERNATIVE) or (
         step.arguments and step.origin != SPECIFICATION and step.arguments != ("accelerator",)
     )
-    return [as_text(step.term) if told else "", list(step.arguments)]
+    return [as_text(step.term) if has_formula else "", list(step.arguments)]
 
 
 def _models() -> list[list[Any]]:

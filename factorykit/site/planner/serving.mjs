@@ -235,7 +235,8 @@ class Serve {
     const { page } = this;
     const replicas = `${counted(best.replicas)} replica${best.replicas > 1 ? "s" : ""} of ${best.replica_accelerators} (${this.layout(best)}; ${counted(best.concurrent_requests)} requests at once)`;
     const users = counted(Math.max(Math.round(best.users), 1));
-    const latencies = `first token after ${this.ends(best, "ttft_s", timed(best.ttft_s))}, each next after ${this.ends(best, "tpot_s", timed(best.tpot_s))}`;
+    const following = best.tpot_s === undefined ? "" : `, each next after ${this.ends(best, "tpot_s", timed(best.tpot_s))}`;
+    const latencies = `first token after ${this.ends(best, "ttft_s", timed(best.ttft_s))}${following}`;
     const prices = `${this.ends(best, "usd_per_million_output_tokens", USD)} per million output tokens (${text(USD, best.usd_per_million_served_tokens)} with prompts and idle accelerators), ${this.ends(best, "j_per_token", JOULE)} per token`;
     const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas} serve ${this.ends(best, "requests_per_s", COUNT)} requests per second, of about ${users} users: ${latencies}, ${prices}.`;
     const measured = best.measured_points ? "" : " No points of this engine, chip, model and mode are measured: intervals are wide.";
@@ -246,6 +247,10 @@ class Serve {
   }
 
   draw({ fronts, best }) {
+    if (best.tpot_s === undefined) {
+      this.picture.replaceChildren("An answer of one token has no time between tokens.");
+      return this.legend.replaceChildren();
+    }
     const point = (row) => ({ x: row.tokens_per_s_per_user, y: row.tokens_per_s_per_accelerator });
     const said = (row) => `${this.name(row.chip)}, ${this.layout(row)}, ${row.concurrent_requests} requests: ${rounded(row.tokens_per_s_per_user)} tokens/s per user, ${rounded(row.tokens_per_s_per_accelerator)} tokens/s per accelerator, first token ${time(row.ttft_s)}`;
     const sets = Object.entries(fronts).filter(([, rows]) => rows.length).map(([chip, rows], i) => ({ label: this.name(chip), color: COLORS[i % COLORS.length], rows: rows.map((row) => ({ ...point(row), title: said(row) })) }));
@@ -254,7 +259,7 @@ class Serve {
     const name = `Output tokens per second per accelerator over those per user, by chip. The plan: ${said(best)}.`;
     const narrow = this.element.clientWidth < NARROW;
     this.picture.replaceChildren(curves(name, sets, { best: point(best), least, narrow, titles: ["tokens/s per user", "tokens/s per accelerator"] }));
-    this.legend.replaceChildren(...sets.map(({ label, color }) => make("span", {}, make("i", { style: `background:${color}` }), label)));
+    return this.legend.replaceChildren(...sets.map(({ label, color }) => make("span", {}, make("i", { style: `background:${color}` }), label)));
   }
 
   rows({ ofChip, best }) {
@@ -268,7 +273,7 @@ class Serve {
       ["cost_usd_per_h", "Per hour", () => USD],
     ];
     const head = make("tr", {}, make("th", { scope: "col" }, "Chip"), ...columns.map(([, label]) => make("th", { scope: "col" }, label)));
-    const cell = (row, name, words) => make("td", {}, text(words, row[name]), make("span", { class: "fkp-small" }, this.between(row, name, words) || "…"));
+    const cell = (row, name, words) => make("td", {}, text(words, row[name]), make("span", { class: "fkp-small" }, this.between(row, name, words) || (row[name] === undefined ? "" : "…")));
     const body = ofChip.map((row) => make("tr", { class: row.chip === best.chip ? "fkp-input" : null }, make("th", { scope: "row" }, this.name(row.chip), make("span", { class: "fkp-small" }, this.layout(row))), ...columns.map(([name, , words]) => cell(row, name, words(row[name])))));
     return make("table", {}, make("caption", {}, `The best plan of each chip, of ${counted(this.answer.count)} candidates that fit in memory, with 90 % intervals`), make("thead", {}, head), make("tbody", {}, ...body));
   }

@@ -36,6 +36,11 @@ CONTROLS: Final = (
 PARTS: Final = (*plan.STEP, "prefill_separate", "prefill_accelerators", "replica_accelerators")
 LOADED: Final = ("prefill_s", "prefill_workers", "concurrent_requests")
 """Quantities that the answers of a candidate need besides prices and latencies: its own, and those of its load."""
+ORDERING: Final = (
+    *("serving_replicas", "request_latency_s", "users_per_accelerator", "serving_users", "serving_j_per_token"),
+    *("output_tokens_per_s_per_user", "output_tokens_per_s_per_accelerator"),
+)
+"""Answers by which the page orders candidates and draws them."""
 PROCESS: Final = ("WORDS", "FAMILY", "CALIBRATED", "LEFT_OUT", "JITTER", "JOINING")
 
 
@@ -79,6 +84,7 @@ def model_script() -> str:
         "decode": _chain([*plan.MEMORY, *predict.DECODE], side),
         "prefill": _chain([*plan.MEMORY, *predict.PREFILL], [*side, "queued_prefills", "serving_request_s"]),
         "answers": _chain(plan.ANSWERS, asked),
+        "ranked": _chain(ORDERING, asked),
         "prices": _chain(plan.PRICES, ["accelerator"]),
     }
     printed = {"backlog": prefill_backlog_s, "ttftFeatures": ttft_features, "tpotFeatures": tpot_features}
@@ -94,6 +100,8 @@ def model_script() -> str:
         "priceNames": plan.PRICES,
         "parts": PARTS,
         "answerNames": plan.ANSWERS,
+        "orderingNames": ORDERING,
+        "single": plan.SINGLE,
         **{name.lower(): getattr(plan, name) for name in ("SIZES", "REQUESTS", "WORKERS", "LIMITS")},
         **{name.lower(): getattr(residual, name) for name in PROCESS},
         "constants": {name: residual.constants(name) for name in plan.LIMITS},

@@ -8,14 +8,29 @@ const DIGITS = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
 // Numbers in 64 bits from their text in base 64.
 const numbers = (text) => new Float64Array(Uint8Array.from(atob(text), (letter) => letter.codePointAt(0)).buffer);
 
-// An object with some other values.
-const over = (base, values) => Object.assign(Object.create(base), values);
+// A function that returns the values of a row of columns by their names; quicker than Object.fromEntries.
+const rowOf = (columns, value = (name, cell) => cell) => {
+  const all = Object.entries(columns);
+  return (i) => {
+    const found = {};
+    for (const [name, cells] of all) found[name] = value(name, cells[i]);
+    return found;
+  };
+};
+
+// The layout and the load of a side, as features need them.
+const side = ({ concurrent_requests, input_tokens, output_tokens, replica_accelerators, attention_data_parallel, expert_parallel }) => ({ concurrent_requests, input_tokens, output_tokens, replica_accelerators, attention_data_parallel, expert_parallel });
+
+// Quantities of the time between tokens, of which an answer of one token has none.
+const BETWEEN = /^tpot|^tokens_per_s_per_user/;
 
 export class Serving {
   constructor(model) {
     const [names, known] = model.shapes;
-    const shapes = Object.fromEntries(Object.entries(known).map(([key, cells]) => [key, Object.fromEntries(names.map((name, i) => [name, cells[i]]).filter(([, value]) => value !== null))]));
-    Object.assign(this, { model, shapes, kept: new Map(), measured: new Map() });
+    const shapes = Object.fromEntries(Object.entries(known).map(([key, cells]) => [key, Object.fromEntries(names.map((name, i) => [name, cells[i] ?? undefined]))]));
+    const short = Object.entries(model.answerNames).map(([full, name]) => [full, name, full.includes("_usd_per_") ? 1e6 : 1]);
+    const ordering = short.filter(([name]) => model.orderingNames.includes(name));
+    Object.assign(this, { model, shapes, short, ordering, kept: new Map(), measured: new Map() });
   }
 
   // The process of each latency, made for the first question.
@@ -26,13 +41,18 @@ export class Serving {
   conditioned() {
     const { model } = this;
     const { rows, weights } = model;
-    const [names, sides] = [Object.keys(rows.words), ["decode", "prefill", "load"]];
-    const words = rows.cells.engine.map((_, i) => Object.fromEntries(names.map((name) => [name, rows.words[name][rows.cells[name][i]]])));
+    const [decodeOf, prefillOf, loadOf] = ["decode", "prefill", "load"].map((name) => rowOf(rows[name]));
+    const words = rows.cells.engine.map((_, i) => i).map(rowOf(rows.cells, (name, cell) => rows.words[name][cell]));
+    const machines = Object.fromEntries(Object.entries(rows.devices).map(([key, cells]) => [key, Object.fromEntries(rows.machine.map((name, at) => [name, cells[at]]))]));
+    // Every row has the same quantities: they are put into the same two objects, which is quicker than new ones.
+    const [{ model: first, chip, format }] = words;
+    const common = { ...this.shapes[first], ...machines[`${chip} ${format}`], ...decodeOf(0) };
+    const prompts = { ...common, ...prefillOf(0), ...this.queue("vllm", 1) };
     const found = words.map((row, i) => {
-      const machine = Object.fromEntries(rows.machine.map((name, at) => [name, rows.devices[`${row.chip} ${row.format}`][at]]));
-      const [decode, prefill, load] = sides.map((side) => Object.fromEntries(Object.entries(rows[side]).map(([name, cells]) => [name, cells[i]])));
-      const common = { ...this.shapes[row.model], ...machine, ...decode };
-      return this.latencies(model.decode(common), model.prefill({ ...common, ...prefill, ...this.queue(row.engine, prefill.concurrent_requests ?? decode.concurrent_requests) }), load);
+      Object.assign(common, this.shapes[row.model], machines[`${row.chip} ${row.format}`], decodeOf(i));
+      Object.assign(prompts, common, prefillOf(i));
+      Object.assign(prompts, this.queue(row.engine, prompts.concurrent_requests));
+      return this.latencies(model.decode(common), model.prefill(prompts), loadOf(i));
     });
     const process = (name) => new Process(model, model.constants[name], words, found.map((row) => row.features[name]), { joining: numbers(weights[name].joining), rows: numbers(weights[name].rows) });
     for (const { engine, chip, model: name, mode } of words) {
@@ -49,18 +69,24 @@ export class Serving {
 
   // Latencies by the formulas alone, and the features of their residuals.
   latencies(decode, prefill, load) {
-    const { backlog, ttftFeatures, tpotFeatures } = this.model;
-    const { output_tokens, time_per_output_token_s, decode_step_s, requests_in_memory, draft_step_tokens } = decode;
-    const waits = backlog(over(prefill, { output_tokens, time_per_output_token_s }));
-    const first = prefill.time_to_first_token_s + decode.prefill_separate * waits;
+    const { ttftFeatures, tpotFeatures } = this.model;
+    const { output_tokens, decode_step_s, requests_in_memory, draft_step_tokens, decode_kv_bytes, decode_weight_bytes } = decode;
+    const { prefill_s } = prefill;
+    const first = prefill.time_to_first_token_s + decode.prefill_separate * this.backlog(decode, prefill, 1);
     return {
       ttft: first,
-      tpot: time_per_output_token_s,
+      tpot: decode.time_per_output_token_s,
       features: {
-        ttft: Float64Array.from(ttftFeatures(over(prefill, { ...load, output_tokens, time_to_first_token_s: first, decode_step_s, requests_in_memory, draft_step_tokens }))),
-        tpot: Float64Array.from(tpotFeatures(over(decode, { ...load, prefill_s: prefill.prefill_s }))),
+        ttft: new Float64Array(ttftFeatures(Object.assign(side(prefill), load, { prefill_s, output_tokens, time_to_first_token_s: first, decode_step_s, requests_in_memory, draft_step_tokens }))),
+        tpot: new Float64Array(tpotFeatures(Object.assign(side(decode), load, { prefill_s, decode_step_s, decode_kv_bytes, decode_weight_bytes, draft_step_tokens }))),
       },
     };
+  }
+
+  // The least time to the first token, where prompts limit the rate: those that share accelerators are slower as decode is.
+  backlog({ output_tokens, time_per_output_token_s, prefill_separate }, prefill, slower) {
+    const prefill_s = prefill.prefill_s * (prefill_separate ? 1 : slower);
+    return this.model.backlog({ concurrent_requests: prefill.concurrent_requests, output_tokens, time_per_output_token_s: time_per_output_token_s * slower, prefill_separate, prefill_s });
   }
 
   layouts({ experts }) {
@@ -72,19 +98,19 @@ export class Serving {
     const { model } = this;
     const shape = this.shapes[name];
     const layouts = this.layouts(shape);
-    const common = { ...shape, ...model.chips[chip][precision], kv_bytes_per_element: model.kv[precision], pipeline_parallel: 1, ...given };
-    const side = (compute, layout, requests, separate) => compute({ ...common, ...layout, concurrent_requests: requests, prefill_separate: separate });
+    const common = { ...shape, ...model.chips[chip][precision], kv_bytes_per_element: model.kv[precision], pipeline_parallel: 1, ...layouts[0], concurrent_requests: 1, prefill_separate: 0, ...given };
+    const queued = { ...common, ...this.queue(engine, 1) };
     const prompts = new Map();
     const prefill = (layout, requests, separate) => {
       const key = [layout.tensor_parallel, layout.attention_data_parallel, requests, separate].join(" ");
-      if (!prompts.has(key)) prompts.set(key, side((values) => model.prefill({ ...values, ...this.queue(engine, requests) }), layout, requests, separate));
+      if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests), { concurrent_requests: requests, prefill_separate: separate })));
       return prompts.get(key);
     };
     const found = [[], []];
     for (const separate of [0, 1]) {
       for (const layout of layouts) {
         for (const requests of model.requests.filter((each) => each >= layout.attention_data_parallel)) {
-          const decode = side(model.decode, layout, requests, separate);
+          const decode = model.decode(Object.assign(common, layout, { concurrent_requests: requests, prefill_separate: separate }));
           for (const other of separate ? layouts : [layout]) {
             for (const [prefills, decodes] of separate ? model.workers : [[0, 1]]) {
               const prompt = prefill(other, Math.max((requests * decodes) / Math.max(prefills, 1), 1), separate);
@@ -123,9 +149,9 @@ export class Serving {
       const group = `${it.chip} ${words.mode}`;
       if (!means.has(group)) means.set(group, Object.fromEntries(Object.entries(this.processes).map(([target, process]) => [target, process.mean(words)])));
       const load = { month: this.model.month, workers: it.decodes, prefill_workers: Math.max(it.prefills, 1), known: it.separate, recipes: it.separate };
-      const { features, ...physics } = this.latencies(it.decode, it.prompt, load);
-      Object.assign(it, { words, features });
-      for (const target of ["ttft", "tpot"]) it[target] = physics[target] * Math.exp(means.get(group)[target](features[target]));
+      const { ttft, tpot, features } = this.latencies(it.decode, it.prompt, load);
+      const [first, following] = ["ttft", "tpot"].map((target) => Math.exp(means.get(group)[target](features[target])));
+      Object.assign(it, { words, features, ttft: Math.max(ttft * first, this.backlog(it.decode, it.prompt, following)), tpot: tpot * following });
     }
     if (this.kept.size > 4) this.kept.clear();
     this.kept.set(key, found);
@@ -138,20 +164,38 @@ export class Serving {
     return `weights and cache fit on no layout of ${this.model.sizes.at(-1)} accelerators or fewer: on ${least.worker} ${least.chip} about ${(bytes / GIGA).toLocaleString("en", DIGITS)} GB are missing on each; give chips with more memory, a narrower precision or fewer tokens`;
   }
 
-  // Throughput, cost and energy of a candidate with given latencies.
-  answers(question, it, price, ttft, tpot) {
+  // The quantities on which the answers of a candidate with given latencies depend, besides those of the model.
+  asked(question, it, price, ttft, tpot) {
     const { model } = this;
-    const { model: name, given } = question;
-    const parts = Object.fromEntries(model.parts.map((part) => [part, it[part] ?? it.decode[part]]));
-    const prefill_s = it.prompt.prefill_s * (it.separate ? 1 : tpot / it.decode[model.limits.tpot]);
-    const waits = { prefill_s, [model.limits.ttft]: ttft, [model.limits.tpot]: tpot };
-    const known = { ...this.shapes[name], ...given, ...parts, ...price, ...waits, prefill_workers: Math.max(it.prefills, 1), concurrent_requests: it.requests * it.decodes };
-    const requests_per_s = this.load(question, it, known);
-    const found = model.answers({ ...known, requests_per_s });
-    const named = Object.fromEntries(Object.entries(model.answerNames).map(([full, short]) => [short, found[full] * (full.includes("_usd_per_") ? 1e6 : 1)]));
-    const accelerators = named.replicas * it.replica_accelerators;
-    const cost_usd_per_h = accelerators * price.rental_usd_per_accelerator_h;
-    return { requests_per_s, ...named, accelerators, cost_usd_per_h, usd_per_million_served_tokens: (1e6 * cost_usd_per_h) / (requests_per_s * found.output_tokens * 3600) };
+    const { limits } = model;
+    const known = Object.assign({ ...question.given }, price);
+    for (const part of model.parts) known[part] = it[part] ?? it.decode[part];
+    const prefill_s = it.prompt.prefill_s * (it.separate ? 1 : tpot / it.decode[limits.tpot]);
+    Object.assign(known, { prefill_s, [limits.ttft]: ttft, [limits.tpot]: tpot, prefill_workers: Math.max(it.prefills, 1), concurrent_requests: it.requests * it.decodes });
+    known.requests_per_s = this.load(question, it, known);
+    return known;
+  }
+
+  // Puts throughput, cost and energy of a candidate into a row, by their short names.
+  named(row, names, found, it, price) {
+    row.requests_per_s = found.requests_per_s;
+    for (const [full, name, scale] of names) row[name] = found[full] * scale;
+    row.accelerators = row.replicas * it.replica_accelerators;
+    row.cost_usd_per_h = row.accelerators * price.rental_usd_per_accelerator_h;
+    return row;
+  }
+
+  // What orders a candidate, and places it in the picture.
+  ranked(question, it, price) {
+    const found = this.model.ranked(this.asked(question, it, price, it.ttft, it.tpot));
+    return this.named({ it, chip: it.chip, ttft_s: it.ttft, tpot_s: it.tpot }, this.ordering, found, it, price);
+  }
+
+  answers(question, it, price, ttft, tpot) {
+    const found = this.model.answers({ ...this.shapes[question.model], ...this.asked(question, it, price, ttft, tpot) });
+    const row = this.named({}, this.short, found, it, price);
+    row.usd_per_million_served_tokens = (1e6 * row.cost_usd_per_h) / (found.requests_per_s * found.output_tokens * 3600);
+    return row;
   }
 
   price(chip, { given }) {
@@ -163,8 +207,8 @@ export class Serving {
   load({ users, fleet, given }, it, known) {
     const { model } = this;
     if (users === undefined && fleet === undefined) return given.requests_per_s;
-    const found = model.answers({ ...known, requests_per_s: 1 });
-    const between = model.users(over(found, { requests_per_s: 1 }));
+    const found = model.ranked({ ...known, requests_per_s: 1 });
+    const between = model.users(found);
     const most = found.users_per_accelerator * it.replica_accelerators * Math.floor(fleet / it.replica_accelerators) * model.below;
     return (users ?? most) / between;
   }
@@ -172,13 +216,15 @@ export class Serving {
   answer(question) {
     const { limits, chips, given, fleet = Infinity, wanted = [] } = question;
     if (!chips.length) throw new Error("no accelerator is chosen; choose one or more");
+    if (given.output_tokens === 1 && limits.tpot !== undefined) throw new Error(this.model.single);
     const fitting = this.fitting(question);
     const found = fitting.filter((it) => it.replica_accelerators <= fleet);
     if (!found.length) throw new Error(`fleet = ${fleet} is too small: one replica needs ${Math.min(...fitting.map((it) => it.replica_accelerators))} accelerators or more`);
     const prices = Object.fromEntries(chips.map((chip) => [chip, this.price(chip, question)]));
-    const rows = found.map((it) => ({ it, chip: it.chip, ttft_s: it.ttft, tpot_s: it.tpot, ...this.answers(question, it, prices[it.chip], it.ttft, it.tpot) }));
-    const best = this.best(question, rows, limits);
-    const ofChip = chips.map((chip) => rows.filter((row) => row.chip === chip)).filter((each) => each.length).map((each) => this.best(question, each, limits));
+    const rows = found.map((it) => this.ranked(question, it, prices[it.chip]));
+    const full = ({ it, ...row }) => ({ it, ...row, ...this.answers(question, it, prices[it.chip], it.ttft, it.tpot) });
+    const best = full(this.best(question, rows, limits));
+    const ofChip = chips.map((chip) => rows.filter((row) => row.chip === chip)).filter((each) => each.length).map((each) => full(this.best(question, each, limits)));
     const values = { ...this.model.answers({ requests_per_s: best.requests_per_s, ...given }), ...this.model.prices({ ...given, accelerator: best.chip }) };
     const fronts = Object.fromEntries(chips.map((chip) => [chip, this.front(rows.filter((row) => row.chip === chip), limits)]));
     const breaks = Object.keys(this.model.limits).filter((name) => best[`${name}_s`] > limits[name]);
@@ -201,20 +247,16 @@ export class Serving {
 
   // Expected over median cost of a candidate, and the probability that it keeps the limits.
   risk({ it }, limits) {
-    it.deviations ??= Object.fromEntries(Object.entries(this.processes).map(([name, process]) => [`${name}_deviation`, this.half(process, it.words, it.features[name]) / this.model.deviations]));
+    it.deviations ??= Object.fromEntries(Object.entries(this.processes).map(([name, process]) => [`${name}_deviation`, process.half(it.words, it.features[name]) / this.model.deviations]));
     const above = Object.fromEntries(["ttft", "tpot"].map((name) => [`${name}_over`, it[name] / (limits[name] ?? Infinity)]));
     return this.model.expectedCost({ ttft_s: it.ttft, tpot_s: it.tpot, output_tokens: it.decode.output_tokens, ...it.deviations, ...above });
-  }
-
-  half(process, words, features) {
-    if (!process.blocks) process.conditioning();
-    return process.half(words, features);
   }
 
   // The candidate of least expected objective of those that keep the limits, or the nearest: by median until none can be better.
   best(question, rows, limits) {
     const value = objective(question);
-    const excess = (row) => Math.max(1, ...Object.entries(limits).filter(([, limit]) => limit !== undefined).map(([name, limit]) => row[`${name}_s`] / limit));
+    const { ttft = Infinity, tpot = Infinity } = limits;
+    const excess = (row) => Math.max(1, row.ttft_s / ttft, row.tpot_s / tpot);
     const ordered = rows.map((row) => [excess(row), value(row), row.latency_s, row]).sort(([a, b, c], [d, e, f]) => a - d || b - e || c - f);
     let [least, best] = [Infinity, null];
     for (const [far, median, latency, row] of ordered) {
@@ -262,7 +304,7 @@ export class Serving {
       const spread = (extreme) => Math.exp(Math.hypot(...ratios.map((pair) => Math.log(extreme(1, ...pair)))));
       Object.assign(found, { [`${name}_low`]: row[name] / spread(Math.min), [`${name}_high`]: row[name] * spread(Math.max) });
     }
-    return found;
+    return meant(found, it);
   }
 }
 
@@ -272,7 +314,12 @@ const objective = ({ fleet, objective: name }) => (fleet === undefined ? (row) =
 // A row without what only the engine uses.
 function plain({ it, ...row }) {
   const other = Object.fromEntries(Object.entries(it.other).map(([name, value]) => [`prefill_${name}`, value]));
-  return { ...row, ...it.layout, ...other, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes };
+  return meant({ ...row, ...it.layout, ...other, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes }, it);
+}
+
+// A row without the time between tokens where an answer has one token.
+function meant(row, { decode }) {
+  return decode.output_tokens === 1 ? Object.fromEntries(Object.entries(row).filter(([name]) => !BETWEEN.test(name))) : row;
 }
 
 // The worker: answers the newest question, then its intervals in a task of their own, so that a newer question can come.

@@ -1,20 +1,34 @@
 // The Gaussian process of the residuals of factorykit/model/serving/residual.py: means with the weights of Python, intervals
-// in the basis in which the joining rows are independent, which needs no inverse.
+// in the basis in which the joining rows are independent, which needs no inverse. Matrices are arrays of their rows.
 
-// The scalar product of n numbers of a and of b, from a place on; four sums, since each waits for its last addition.
+// The scalar product of n numbers of a and of b, from a place on.
 function product(a, from, b, start, n) {
-  let [w, x, y, z, k] = [0, 0, 0, 0, 0];
-  for (; k + 3 < n; k += 4) {
-    w += a[from + k] * b[start + k];
-    x += a[from + k + 1] * b[start + k + 1];
-    y += a[from + k + 2] * b[start + k + 2];
-    z += a[from + k + 3] * b[start + k + 3];
-  }
-  for (; k < n; k++) w += a[from + k] * b[start + k];
-  return w + x + (y + z);
+  let sum = 0;
+  for (let k = 0; k < n; k++) sum += a[from + k] * b[start + k];
+  return sum;
 }
 
 const dot = (a, b) => product(a, 0, b, 0, a.length);
+
+// Subtracts from n numbers of a, from a place on, the first rows of b of m numbers, each times its factor: every step-th of the
+// factors, from a place on. Four rows at a time take a third of the time, since a is read and written for each.
+function subtract(a, at, n, b, m, rows, factors, from = 0, step = 1) {
+  let i = 0;
+  for (; i + 3 < rows; i += 4) {
+    const f = from + i * step;
+    const w = factors[f];
+    const x = factors[f + step];
+    const y = factors[f + 2 * step];
+    const z = factors[f + 3 * step];
+    const p = i * m;
+    for (let k = 0, q = p + m, r = q + m, s = r + m; k < n; k++) a[at + k] -= w * b[p + k] + x * b[q + k] + (y * b[r + k] + z * b[s + k]);
+  }
+  for (; i < rows; i++) {
+    const factor = factors[from + i * step];
+    for (let k = 0; k < n; k++) a[at + k] -= factor * b[i * m + k];
+  }
+  return a;
+}
 
 // The lower triangular factor of a symmetric positive definite matrix of n rows, in its place.
 function factored(a, n) {
@@ -25,60 +39,66 @@ function factored(a, n) {
   return a;
 }
 
-// Solves L x = b and transposed(L) x = b, in the place of b.
-function forward(l, n, b) {
-  for (let i = 0; i < n; i++) b[i] = (b[i] - product(l, i * n, b, 0, i)) / l[i * n + i];
-  return b;
-}
-
-function backward(l, n, b) {
-  for (let i = n - 1; i >= 0; i--) {
-    b[i] /= l[i * n + i];
-    add(b, 0, l, -b[i], i, i * n);
+// Solves L X = B of m rows of n numbers, and transposed(L) x = b, in the place of the right side.
+function forward(l, m, b, n = 1) {
+  for (let i = 0; i < m; i++) {
+    subtract(b, i * n, n, b, n, i, l, i * m);
+    for (let k = 0; k < n; k++) b[i * n + k] /= l[i * m + i];
   }
   return b;
 }
 
-// Adds a multiple of n numbers of b to a, from a place on.
-function add(a, at, b, factor, n, start = 0) {
-  for (let k = 0; k < n; k++) a[at + k] += b[start + k] * factor;
+function backward(l, m, b) {
+  for (let i = m - 1; i >= 0; i--) {
+    b[i] /= l[i * m + i];
+    for (let k = 0; k < i; k++) b[k] -= l[i * m + k] * b[i];
+  }
+  return b;
+}
+
+function transposed(a, rows, columns) {
+  const found = new Float64Array(a.length);
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) found[j * rows + i] = a[i * columns + j];
+  return found;
 }
 
 const range = (n) => Array.from({ length: n }, (_, i) => i);
 
-// The numbers of the rows of each family.
-function families(words, names) {
-  const found = new Map();
-  for (const [i, row] of words.entries()) {
-    const key = names.map((name) => row[name]).join(" ");
-    found.set(key, [...(found.get(key) ?? []), i]);
-  }
-  return found;
-}
+// Of a family without measured rows.
+const NONE = { rows: [], columns: new Float64Array(), squares: new Float64Array(), across: new Float64Array(), own: new Float64Array(), lines: new Float64Array() };
 
 export class Process {
   // words: one object a row; features: one array a row; joining and weights: what the means of Python multiply.
   constructor({ words: names, family, calibrated, left_out: leftOut, jitter, joining: most }, values, words, features, { joining: common, rows: weights }) {
-    Object.assign(this, { names, family, calibrated, leftOut, jitter, values, words, features, common, weights, shared: new Map(), blocks: null });
-    this.lengths = Float64Array.from(features[0], (_, i) => 1 / values[`length_${i}`]);
+    const [linear, fall] = [values.linear ** 2, -0.5 / values.far_length ** 2];
+    Object.assign(this, { names, family, calibrated, leftOut, jitter, values, words, features, linear, fall, common, weights, shared: new Map() });
+    this.lengths = features[0].map((_, i) => values[`length_${i}`]);
     const patterns = range(2 ** names.length);
     const carried = (scale, pattern) => names.reduce((whole, name, i) => whole * (pattern & (1 << i) ? 1 : values[`${scale}_carry_${name}`]), values[scale] ** 2);
     this.offsets = patterns.map((pattern) => names.reduce((sum, name, i) => sum + (pattern & (1 << i) ? values[`offset_${name}`] ** 2 : 0), 0));
     this.near = patterns.map((pattern) => carried("near", pattern));
     this.far = patterns.map((pattern) => carried("far", pattern));
     const step = Math.max(Math.floor(words.length / most), 1);
-    this.joining = range(Math.ceil(words.length / step)).map((i) => i * step);
-    const m = this.joining.length;
-    this.joint = new Float64Array(m * m);
-    for (const [i, row] of this.joining.entries()) this.joint.set(this.across(row), i * m);
+    this.joining = this.known(range(Math.ceil(words.length / step)).map((i) => i * step));
+    const m = this.joining.rows.length;
+    this.joint = this.among(this.joining);
     for (let i = 0; i < m; i++) this.joint[i * m + i] += jitter;
     factored(this.joint, m);
-    this.families = families(words, family);
+    this.condition();
   }
 
-  // The covariances of a measured row with the joining rows.
-  across(row) {
-    return this.with(this.features[row], this.patterns(this.words[row]), this.joining);
+  // Measured rows, with what their covariances need: features in correlation lengths, by feature, and their squares.
+  known(rows) {
+    const { lengths, features } = this;
+    const columns = Float64Array.from({ length: lengths.length * rows.length }, (_, i) => {
+      const k = Math.floor(i / rows.length);
+      return features[rows[i % rows.length]][k] / lengths[k];
+    });
+    return { rows, columns, squares: Float64Array.from(rows, (row) => this.square(features[row])) };
+  }
+
+  square(x) {
+    return x.reduce((sum, value, k) => sum + (value / this.lengths[k]) ** 2, 0);
   }
 
   // Which words of a row each of the measured rows shares, as bits.
@@ -89,22 +109,35 @@ export class Process {
     return shared.get(key);
   }
 
-  // The covariances of a row with known rows.
-  with(x, patterns, known) {
-    const { lengths, values, features, offsets, near, far } = this;
-    const [linear, ratio] = [values.linear ** 2, -0.5 / values.far_length ** 2];
-    const found = new Float64Array(known.length);
-    for (let i = 0; i < known.length; i++) {
-      const other = features[known[i]];
-      let [both, square] = [4, 0];
-      for (let k = 0; k < lengths.length; k++) {
-        const gap = (x[k] - other[k]) * lengths[k];
-        both += x[k] * other[k];
-        square += gap * gap;
-      }
-      const pattern = patterns[known[i]];
-      found[i] = linear * both + offsets[pattern] + near[pattern] * Math.exp(-0.5 * square) + far[pattern] * Math.exp(ratio * square);
+  // The squared distances of a row to the first of some known rows, in lengths, put at a place of an array.
+  apart(x, { rows, columns, squares }, found, at, count) {
+    const own = this.square(x);
+    for (let i = 0; i < count; i++) found[at + i] = own + squares[i];
+    subtract(found, at, count, columns, rows.length, x.length, x.map((value, k) => (2 * value) / this.lengths[k]));
+  }
+
+  // The covariances of a row with the first of some known rows, put at a place of an array.
+  with(x, patterns, known, found = new Float64Array(known.rows.length), at = 0, count = known.rows.length) {
+    const { offsets, near, far, linear, fall, lengths } = this;
+    this.apart(x, known, found, at, count);
+    for (let i = 0; i < count; i++) {
+      const pattern = patterns[known.rows[i]];
+      const apart = found[at + i];
+      found[at + i] = 4 * linear + offsets[pattern] + near[pattern] * Math.exp(-0.5 * apart) + far[pattern] * Math.exp(fall * apart);
     }
+    return subtract(found, at, count, known.columns, known.rows.length, x.length, x.map((value, k) => -linear * value * lengths[k]));
+  }
+
+  // The covariances of a measured row with the first of some known rows.
+  across(row, ...to) {
+    return this.with(this.features[row], this.patterns(this.words[row]), ...to);
+  }
+
+  // The covariances of known rows among each other, below the diagonal.
+  among(known) {
+    const n = known.rows.length;
+    const found = new Float64Array(n * n);
+    for (const [i, row] of known.rows.entries()) this.across(row, known, found, i * n, i + 1);
     return found;
   }
 
@@ -114,56 +147,71 @@ export class Process {
 
   // A function that returns the mean of the residual of features, of rows with the same words.
   mean(words) {
-    const { joining, joint } = this;
-    const m = joining.length;
-    const rows = this.families.get(this.key(words)) ?? [];
-    const weights = Float64Array.from(rows, (row) => this.weights[row]);
-    const shift = new Float64Array(m);
-    for (const [i, row] of rows.entries()) add(shift, 0, this.across(row), -weights[i], m);
-    const common = backward(joint, m, forward(joint, m, shift)).map((value, i) => value + this.common[i]);
+    const { joining, joint, linear, fall, offsets, near, far, lengths } = this;
+    const m = joining.rows.length;
+    const { rows, across } = this.blocks.get(this.key(words)) ?? NONE;
+    const own = Float64Array.from(rows, (row) => this.weights[row]);
+    const shift = backward(joint, m, Float64Array.from(joining.rows, (_, p) => -product(across, p * rows.length, own, 0, rows.length)));
+    const known = this.known([...joining.rows, ...rows]);
+    const n = known.rows.length;
+    const weights = [...shift.map((value, i) => value + this.common[i]), ...own];
     const shared = this.patterns(words);
-    return (x) => dot(common, this.with(x, shared, joining)) + dot(weights, this.with(x, shared, rows));
+    const [nearby, distant] = [near, far].map((part) => Float64Array.from(known.rows, (row, i) => weights[i] * part[shared[row]]));
+    const constant = known.rows.reduce((sum, row, i) => sum + weights[i] * (4 * linear + offsets[shared[row]]), 0);
+    const slope = lengths.map((length, k) => linear * length * product(known.columns, k * n, weights, 0, n));
+    const apart = new Float64Array(n);
+    return (x) => {
+      this.apart(x, known, apart, 0, n);
+      let sum = constant + dot(slope, x);
+      for (let i = 0; i < n; i++) sum += nearby[i] * Math.exp(-0.5 * apart[i]) + distant[i] * Math.exp(fall * apart[i]);
+      return sum;
+    };
   }
 
-  // Prepares the intervals: of each family what its rows share with the joining rows, the rest, and both together.
-  conditioning() {
-    const { joining, joint, jitter, features, words } = this;
-    const m = joining.length;
+  // Prepares each family: what its rows share with the joining rows, the rest, and, for intervals, both together.
+  condition() {
+    const { joining, joint, jitter, words } = this;
+    const m = joining.rows.length;
     const total = new Float64Array(m * m);
-    const blocks = new Map();
-    for (let i = 0; i < m; i++) total[i * m + i] = 1;
-    for (const [key, rows] of this.families) {
-      const n = rows.length;
-      const across = rows.map((row) => forward(joint, m, this.across(row)));
-      const own = new Float64Array(n * n);
-      for (const [i, row] of rows.entries()) {
-        const found = this.with(features[row], this.patterns(words[row]), rows);
-        for (let j = 0; j <= i; j++) own[i * n + j] = found[j] - dot(across[i], across[j]);
+    this.blocks = new Map();
+    for (const [i, row] of words.entries()) {
+      const key = this.key(row);
+      this.blocks.set(key, this.blocks.get(key) ?? { rows: [] });
+      this.blocks.get(key).rows.push(i);
+    }
+    for (const block of this.blocks.values()) {
+      const n = block.rows.length;
+      Object.assign(block, this.known(block.rows));
+      const own = this.among(block);
+      const across = new Float64Array(m * n);
+      for (const [p, row] of joining.rows.entries()) this.across(row, block, across, p * n);
+      forward(joint, m, across, n);
+      for (const [i, row] of block.rows.entries()) {
+        subtract(own, i * n, i + 1, across, n, m, across, i, n);
         own[i * n + i] += this.values[`noise_${words[row].mode}`] ** 2 + jitter;
       }
-      factored(own, n);
-      const lines = across.map((line) => line.slice());
-      for (const [i, line] of lines.entries()) {
-        for (let j = 0; j < i; j++) add(line, 0, lines[j], -own[i * n + j], m);
-        for (let p = 0; p < m; p++) line[p] /= own[i * n + i];
-        for (let p = 0; p < m; p++) add(total, p * m, line, line[p], p + 1);
-      }
-      blocks.set(key, { rows, across, own, lines });
+      const lines = forward(factored(own, n), n, transposed(across, m, n), m);
+      for (let p = 0; p < m; p++) subtract(total, p * m, p + 1, lines, m, n, lines, p, m);
+      Object.assign(block, { across, own, lines });
     }
-    Object.assign(this, { total: factored(total, m), blocks });
+    for (let p = 0; p < m; p++) {
+      for (let k = 0; k <= p; k++) total[p * m + k] *= -1;
+      total[p * m + p] += 1;
+    }
+    this.total = factored(total, m);
   }
 
   // Half the width of the 90 % interval of the residual.
   half(words, x) {
     const { joining, values, joint, total } = this;
-    const m = joining.length;
-    const { rows, across, lines, own } = this.blocks.get(this.key(words)) ?? { rows: [], across: [], lines: [], own: new Float64Array() };
+    const m = joining.rows.length;
+    const block = this.blocks.get(this.key(words)) ?? NONE;
+    const n = block.rows.length;
     const shared = this.patterns(words);
     const cross = forward(joint, m, this.with(x, shared, joining));
-    const rest = forward(own, rows.length, this.with(x, shared, rows).map((value, i) => value - dot(across[i], cross)));
-    const unknown = values.linear ** 2 * (4 + dot(x, x)) + this.offsets.at(-1) + this.near.at(-1) + this.far.at(-1) - dot(cross, cross) - dot(rest, rest);
-    for (const [i, line] of lines.entries()) add(cross, 0, line, -rest[i], m);
-    forward(total, m, cross);
+    const rest = forward(block.own, n, subtract(this.with(x, shared, block), 0, n, block.across, n, m, cross));
+    const unknown = this.linear * (4 + dot(x, x)) + this.offsets.at(-1) + this.near.at(-1) + this.far.at(-1) - dot(cross, cross) - dot(rest, rest);
+    forward(total, m, subtract(cross, 0, m, block.lines, m, n, rest));
     return this.widened(words, Math.sqrt(Math.max(unknown + dot(cross, cross), 0) + values[`noise_${words.mode}`] ** 2));
   }
 

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import factorykit as fk
 from benchmarks.fit_software import residuals
@@ -43,7 +44,7 @@ def test_unknown_software_and_a_new_family_have_the_spread_of_the_population(lay
 def test_a_residual_does_not_depend_on_the_layouts_asked_with_it(layouts):
     software = ("megatron_bridge on NVIDIA", "blackwell")
     alone = pl.concat(shared_residual(layout, *software) for layout in layouts.iter_slices(1))
-    assert shared_residual(layouts, *software).equals(alone)
+    assert_frame_equal(shared_residual(layouts, *software), alone, check_exact=False, abs_tol=1e-9, rel_tol=0.0)
 
 
 def test_similar_layouts_have_narrower_intervals_than_distant_ones(layouts):

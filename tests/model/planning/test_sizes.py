@@ -38,7 +38,7 @@ def test_a_mixture_has_about_the_requested_size(parameters: float) -> None:
     assert shape.experts % 8.0 == 0.0
 
 
-@pytest.mark.parametrize("size", ["70B", "70 B dense", 70e9, "70B parameters"])
+@pytest.mark.parametrize("size", ["70B", "70 B dense", 70e9, "70B parameters", "70 billion", "70e9"])
 def test_a_size_is_parsed_in_several_spellings(size: object) -> None:
     assert model_of(size).layers == 80.0
 
@@ -68,6 +68,6 @@ def test_an_invalid_model_is_refused() -> None:
     with pytest.raises(ScenarioError, match="size"):
         model_of(None)
     with pytest.raises(UnknownName, match="mixture"):
-        model_of("my model")
+        model_of("70 GB")
     with pytest.raises(ScenarioError, match="give more"):
         dense(1e6)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import factorykit as fk
+from factorykit.cli import main
 from factorykit.core.errors import ScenarioError, UnknownQuantity
 
 
@@ -107,6 +108,24 @@ def test_each_answer_lies_in_its_interval() -> None:
         stem = name.removesuffix("_s") if name in ("ttft_s", "tpot_s") else name
         low, high = (f"{stem}_low_s", f"{stem}_high_s") if stem != name else (f"{name}_low", f"{name}_high")
         assert best[low] <= best[name] <= best[high]
+
+
+def test_an_answer_of_one_token_has_no_time_between_tokens() -> None:
+    plan = chat(output_tokens=1.0, ttft="2 s")
+    between = [name for name in plan.best if name.startswith(("tpot", "tokens_per_s_per_user"))]
+    assert {plan.best[name] for name in between} == {None}
+    assert plan.best["latency_s"] == plan.best["ttft_s"] <= 2.0
+    assert "next" not in str(plan)
+    with pytest.raises(ScenarioError, match="no time between tokens"):
+        plan.plot()
+    with pytest.raises(ScenarioError, match="tpot cannot be given with output_tokens = 1"):
+        chat(output_tokens=1.0, tpot="25 ms")
+    assert main(["serve", "llama3_70b", "20", "--output-tokens", "1", "--tpot", "25 ms"]) == 2
+
+
+def test_short_answers_need_the_accelerators_of_their_prompts() -> None:
+    one, few = (chat(output_tokens=tokens).best["accelerators"] for tokens in (1.0, 16.0))
+    assert one == pytest.approx(few, rel=0.5)
 
 
 def test_a_fixed_layout_is_kept_and_separate_prefill_has_workers_of_its_own() -> None:

@@ -7,6 +7,8 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError
@@ -173,6 +175,29 @@ def test_a_separate_prefill_has_a_layout_of_its_own() -> None:
         4.0,
         16.0,
     )
+
+
+@given(first=st.floats(-3.0, 3.0), following=st.floats(-3.0, 3.0))
+@settings(max_examples=20, deadline=None)
+def test_no_residual_makes_prompts_faster_than_the_accelerators_that_compute_them(
+    first: float, following: float
+) -> None:
+    rows, found = predict.measured()[:2]
+    ones = np.ones(len(rows.words))
+    rate = predict.summary(rows, found, first * ones, ones, following * ones, ones)["tokens_per_s"]
+    load = found.prompts.with_columns(rows.load["concurrency"] / found.prompts["concurrent_requests"], rate=rate)
+    separate = pl.col("prefill_separate") == 1.0
+    prompts = pl.col("rate") / pl.col("output_tokens") * pl.col("prefill_s") / pl.col("concurrency")
+    busy = load.select(pl.when(separate).then(0.63 * prompts).otherwise(np.exp(following) * prompts)).to_series()
+    assert busy.max() < 1.0 + 1e-9
+
+
+def test_no_measured_prefill_workers_compute_more_prompts_than_the_formula_allows() -> None:
+    rows, found, ttft, tpot = predict.measured()
+    known = np.array([row["mode"] == "disagg" for row in rows.words])
+    ones = np.ones(len(known))
+    bounded = predict.summary(rows, found, ttft, ones, tpot, ones)["ttft_s"]
+    assert bounded[known] == pytest.approx((found.ttft * np.exp(ttft))[known])
 
 
 def test_rows_without_a_system_are_refused() -> None:

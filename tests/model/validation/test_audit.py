@@ -23,7 +23,7 @@ def rows() -> dict[str, dict]:
 
 def test_every_claim_has_a_verdict_and_none_fails() -> None:
     frame = fk.audit()
-    assert frame.height == 450
+    assert frame.height == 452
     assert frame["error"].null_count() == frame.height
     assert set(frame["verdict"]) == set(VERDICTS)
     assert frame["why"].str.len_chars().min() > 5
@@ -56,6 +56,8 @@ TRAPS = {
     "c004_040": ("rounding", 3.5105),  # 4 to the printed digit
     "c004_025": ("agrees", 3.31),  # the project's own median
     "c001_110": ("identity", 1024),
+    "c005_001": ("agrees", 15.674),  # 11 to 20 times, by the engine of the older chip
+    "c005_002": ("rounding", 9494.0),  # eight of nine of these tokens are prompts
 }
 
 
@@ -69,7 +71,7 @@ def test_known_traps_have_the_expected_verdict(claim: str, expected: tuple[str, 
 def test_verdicts_agree_with_the_readers_of_the_documents(shared: Path, rows: dict[str, dict]) -> None:
     with (shared / "facts" / "seeds" / "claims.csv").open(encoding="utf-8", newline="") as file:
         expected = {row["claim_id"].lower().replace("-", "_"): row for row in csv.DictReader(file)}
-    assert set(expected) == set(rows)
+    assert set(expected) == {claim for claim, row in rows.items() if row["document"].startswith("seed_")}
     differing = {
         claim: (row["verdict"], rows[claim]["verdict"])
         for claim, row in expected.items()

@@ -103,7 +103,7 @@ def test_the_layout_that_a_search_picks_from_a_sweep_is_nearly_the_fastest(valid
 def test_the_publisher_of_a_run_changes_no_prediction():
     runs = fk.table("training_runs").collect().gather_every(8)
     names = ["organisation", "submitter"]
-    renamed = runs.with_columns(pl.lit("Somebody Else").alias(name) for name in names)
+    renamed = runs.with_columns(pl.lit("Another Author").alias(name) for name in names)
     assert fk.validate(renamed)["step_s"].equals(fk.validate(runs)["step_s"])
 
 
