@@ -88,7 +88,7 @@ def validate(
     │ ---    ┆ ---    │
     │ f64    ┆ str    │
     ╞════════╪════════╡
-    │ 16.0   ┆ null   │
+    │ 17.0   ┆ null   │
     └────────┴────────┘
     """
     import polars as pl
