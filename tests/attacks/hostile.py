@@ -121,7 +121,8 @@ def soiled_words(file: Path) -> int:
         writer.writeheader()
         writer.writerows(rows)
     quantities = importlib.import_module("factorykit.core.vocabulary")
-    quantities.files = lambda _: file.parent
+    lines = quantities._lines
+    quantities._lines = lambda name: file.read_text("utf-8").splitlines() if name == file.name else lines(name)
     quantities.vocabulary.cache_clear()
     return 3 * len(rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -25,11 +24,11 @@ from factorykit.model.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
+COUNT: Final = r"([\d.]+(?:e\d+)?)\s*(k|m(?:illion)?|b(?:n|illion)?|t(?:rillion)?|)"
 SIZE: Final = re.compile(
-    r"\s*([\d.]+\s*[kmbt])\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|moe)|a\s*([\d.]+\s*[kmbt]))?\s*",
-    re.IGNORECASE,
+    rf"\s*{COUNT}\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|moe)|a\s*{COUNT})?\s*", re.IGNORECASE
 )
-"""A size as text: "70B", "1T MoE", or "1T A32B" with the parameters that a token uses."""
+"""A size as text: "70B", "70 billion", "70e9", "1T MoE", or "1T A32B" with the parameters that a token uses."""
 FAMILY: Final = ("llama3_2_1b", "llama3_2_3b", "llama3_8b", "llama3_70b", "llama3_405b")
 """Dense models of one family, between which the depth of a size is interpolated."""
 MAX_PARAMETERS: Final = 1e18
@@ -106,8 +105,8 @@ def model_of(model: Any) -> Scenario:
     --------
     >>> model_of("llama3_70b").layers
     80.0
-    >>> round(evaluate(model_of("30B dense"), "parameters")["parameters"] / 1e9, 1)
-    30.0
+    >>> [round(evaluate(model_of(size), "parameters")["parameters"] / 1e9, 1) for size in ("30B dense", "30 billion")]
+    [30.0, 30.0]
     """
     if isinstance(model, Mapping):
         sources = getattr(model, "sources", {})
@@ -120,10 +119,10 @@ def model_of(model: Any) -> Scenario:
             f"'70B', got {short_repr(model)}"
         )
     if sized := SIZE.fullmatch(str(model)):
-        number = _parameters(sized[1])
-        if sized[4]:
-            return mixture(number, _parameters(sized[4]))
-        return mixture(number) if sized[3] else dense(number)
+        number = _parameters(sized[1], sized[2])
+        if sized[5]:
+            return mixture(number, _parameters(sized[5], sized[6]))
+        return mixture(number) if sized[4] else dense(number)
     if str(model).endswith(".json"):
         from factorykit.model.performance.hf_config import read_hf_config
 
@@ -131,13 +130,11 @@ def model_of(model: Any) -> Scenario:
     try:
         return architecture(str(model))
     except UnknownName as error:
-        with suppress(ScenarioError):
-            return dense(float(quantity("parameters").check(str(model))))
         raise UnknownName(f"{error}; or give a config.json, or a size such as '70B' or '1T mixture'") from None
 
 
-def _parameters(size: str) -> float:
-    return float(quantity("parameters").check(size.replace(" ", "").upper().replace("K", "k")))
+def _parameters(number: str, scale: str) -> float:
+    return float(quantity("parameters").check(number + scale[:1].upper().replace("K", "k")))
 
 
 def dense(parameters: float) -> Scenario:

@@ -252,11 +252,11 @@ class Serve {
       return this.legend.replaceChildren();
     }
     const point = (row) => ({ x: row.tokens_per_s_per_user, y: row.tokens_per_s_per_accelerator });
-    const said = (row) => `${this.name(row.chip)}, ${this.layout(row)}, ${row.concurrent_requests} requests: ${rounded(row.tokens_per_s_per_user)} tokens/s per user, ${rounded(row.tokens_per_s_per_accelerator)} tokens/s per accelerator, first token ${time(row.ttft_s)}`;
-    const sets = Object.entries(fronts).filter(([, rows]) => rows.length).map(([chip, rows], i) => ({ label: this.name(chip), color: COLORS[i % COLORS.length], rows: rows.map((row) => ({ ...point(row), title: said(row) })) }));
+    const described = (row) => `${this.name(row.chip)}, ${this.layout(row)}, ${row.concurrent_requests} requests: ${rounded(row.tokens_per_s_per_user)} tokens/s per user, ${rounded(row.tokens_per_s_per_accelerator)} tokens/s per accelerator, first token ${time(row.ttft_s)}`;
+    const sets = Object.entries(fronts).filter(([, rows]) => rows.length).map(([chip, rows], i) => ({ label: this.name(chip), color: COLORS[i % COLORS.length], rows: rows.map((row) => ({ ...point(row), title: described(row) })) }));
     const { tpot } = this.question.limits;
     const least = tpot ? { x: 1 / tpot, label: `limit: ${time(tpot)} a token` } : null;
-    const name = `Output tokens per second per accelerator over those per user, by chip. The plan: ${said(best)}.`;
+    const name = `Output tokens per second per accelerator over those per user, by chip. The plan: ${described(best)}.`;
     const narrow = this.element.clientWidth < NARROW;
     this.picture.replaceChildren(curves(name, sets, { best: point(best), least, narrow, titles: ["tokens/s per user", "tokens/s per accelerator"] }));
     return this.legend.replaceChildren(...sets.map(({ label, color }) => make("span", {}, make("i", { style: `background:${color}` }), label)));

@@ -45,8 +45,8 @@ export class Serving {
     const words = rows.cells.engine.map((_, i) => i).map(rowOf(rows.cells, (name, cell) => rows.words[name][cell]));
     const machines = Object.fromEntries(Object.entries(rows.devices).map(([key, cells]) => [key, Object.fromEntries(rows.machine.map((name, at) => [name, cells[at]]))]));
     // Every row has the same quantities: they are put into the same two objects, which is quicker than new ones.
-    const [{ model: first, chip, format }] = words;
-    const common = { ...this.shapes[first], ...machines[`${chip} ${format}`], ...decodeOf(0) };
+    const [start] = words;
+    const common = { ...this.shapes[start.model], ...machines[`${start.chip} ${start.format}`], ...decodeOf(0) };
     const prompts = { ...common, ...prefillOf(0), ...this.queue("vllm", 1) };
     const found = words.map((row, i) => {
       Object.assign(common, this.shapes[row.model], machines[`${row.chip} ${row.format}`], decodeOf(i));

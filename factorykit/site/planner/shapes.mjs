@@ -1,7 +1,8 @@
 // The architecture of a model: a known one by name, or an estimate for a size such as "70B dense" or "1T MoE".
 
-const SIZED = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|MoE)|A\s*([\d.]+)\s*([kMBT]))?\s*$/i;
-const MAGNITUDES = { k: 1e3, m: 1e6, b: 1e9, t: 1e12 };
+const AMOUNT = "([\\d.]+(?:e\\d+)?)\\s*(k|m(?:illion)?|b(?:n|illion)?|t(?:rillion)?|)";
+const SIZED = new RegExp(`^\\s*${AMOUNT}\\s*(?:parameters?)?\\s*(?:(dense)|(mixture(?: of experts)?|moe)|a\\s*${AMOUNT})?\\s*$`, "i");
+const MAGNITUDES = { "": 1, k: 1e3, m: 1e6, b: 1e9, t: 1e12 };
 
 export function isSize(text) {
   return SIZED.test(text);
@@ -11,9 +12,9 @@ export function shapeOf(model, text) {
   if (Object.hasOwn(model.architectures, text)) return named(model, text);
   const [, number, letter, , mixed, used, usedLetter] = SIZED.exec(text) ?? [];
   if (!(Number(number) > 0)) throw new Error(`no model '${text}'; choose one, or give a size such as 70B, 1T MoE or 1T A32B`);
-  const parameters = Number(number) * MAGNITUDES[letter.toLowerCase()];
+  const parameters = Number(number) * MAGNITUDES[letter.slice(0, 1).toLowerCase()];
   if (!mixed && !used) return dense(model, parameters);
-  return mixture(model, parameters, used ? Number(used) * MAGNITUDES[usedLetter.toLowerCase()] : null);
+  return mixture(model, parameters, used ? Number(used) * MAGNITUDES[usedLetter.slice(0, 1).toLowerCase()] : null);
 }
 
 function named(model, key) {
