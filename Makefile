@@ -61,10 +61,10 @@ quick: setup ## lint, types, and the unit tests of what differs from main
 changed: setup
 	@$(RUN) pytest -q -n 2 --dist loadfile -m "not long and not browser" $$($(VENV)/bin/python tests/changed.py)
 
-test: setup ## everything that CI runs
-	@$(MAKE) --no-print-directory --jobs 3 suite check cells
+test: stored ## everything that CI runs
+	@$(MAKE) --no-print-directory --jobs 3 check cells suite
 
-suite: stored
+suite: setup
 	@$(RUN) pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 stored: setup ## render the site from stored notebooks, for the tests
