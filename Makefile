@@ -65,7 +65,7 @@ test: stored ## everything that CI runs
 	@$(MAKE) --no-print-directory --jobs 3 check cells suite
 
 suite: setup
-	@$(RUN) pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+	@$(RUN) pytest -q -p no:nbval -n 3 --dist loadfile --no-loadscope-reorder
 
 stored: setup ## render the site from stored notebooks, for the tests
 	@$(FK) site build --stored --renderer embedded --out .cache/site
