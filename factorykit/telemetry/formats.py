@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import polars as pl
 
@@ -273,22 +273,14 @@ def with_paths(lines: pl.LazyFrame, known: Format) -> pl.LazyFrame:
     return lines.with_columns(found.alias("found")).unnest("found")
 
 
-class _Arrow(NamedTuple):
-    """A frame as DuckDB reads it without pyarrow."""
-
-    frame: pl.DataFrame
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
-
-
 def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
     """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record."""
     quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
     with text_io.database().cursor() as database:
         values = f"case when json_valid(line) then json_extract_string(line, {quoted}) end as found"
         columns = ", ".join(f'found[{number}] as "{path}"' for number, path in enumerate(paths, 1))
-        relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(values).project(columns)
+        relation = database.from_arrow(lines.to_frame("line").to_struct())  # a frame would need pyarrow
+        relation = relation.project(values).project(columns)
         return text_io.frame_of_relation(relation).to_struct()
 
 
