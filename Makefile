@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml requirements.lock hatch_build.py
 ifeq ($(RESOLUTION),lowest)
 	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution lowest-direct --editable '.[dev]'
 else
-	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --constraint requirements.lock --editable '.[dev]'
+	@$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python --constraint requirements.lock --editable '.[dev]'
 endif
 	@touch $@
 
