@@ -10,7 +10,7 @@ export JUPYTER_PLATFORM_DIRS := 1
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode each notebook and test process compiles every package anew
 
 .DEFAULT_GOAL := help
-.PHONY: help setup uv quarto audit data site serve lab quick changed test suite stored cells test-long check lock bench clean
+.PHONY: help setup uv quarto audit data site serve lab quick changed test stored cells test-long check lock bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -61,10 +61,8 @@ quick: setup ## lint, types, and the unit tests of what differs from main
 changed: setup
 	@$(RUN) pytest -q -n 2 --dist loadfile -m "not long and not browser" $$($(VENV)/bin/python tests/changed.py)
 
-test: stored ## everything that CI runs
-	@$(MAKE) --no-print-directory --jobs 3 check cells suite
-
-suite: setup
+test: setup ## everything that CI runs
+	@$(MAKE) --no-print-directory --jobs 3 check stored cells
 	@$(RUN) pytest -q -p no:nbval -n 3 --dist loadfile --no-loadscope-reorder
 
 stored: setup ## render the site from stored notebooks, for the tests
