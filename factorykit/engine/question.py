@@ -160,17 +160,21 @@ class Question:
         ------
         ScenarioError
         """
-        floats.check_consistency(self.shape(), self.values)
+        floats.check_consistency(replace(self.shape(), given=frozenset(self.values)), self.values)
 
     def check_used(self) -> None:
-        """Refuse values that contradict an assumption, or that are not used where others are assumed.
+        """Refuse values that contradict each other or an assumption, or that are not used where others are assumed.
 
         With several outputs, and of the columns of a frame, those that are not used cause a warning. Values of a preset
         or of a known model, which have a source, are excepted.
         """
         if self.outputs is not None:
             with suppress(MissingQuantity, CycleError):
-                floats.check_used(self.shape(), self.values, self.sources, is_frame=self.frame is not None)
+                try:
+                    floats.check_used(self.shape(), self.values, self.sources, is_frame=self.frame is not None)
+                except ScenarioError:
+                    self.check_consistency()
+                    raise
 
     def resolve(self) -> Chain:
         """Return the chain of steps to the outputs.

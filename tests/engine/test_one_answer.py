@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -265,11 +266,16 @@ def test_every_verb_refuses_more_active_parameters_than_parameters(verb: str) ->
 
 
 @pytest.mark.parametrize("nodes", [{"nodes": 9.0}, {"nodes": 9.0, "accelerators_per_node": 8.0}])
-def test_search_and_evaluate_refuse_nodes_that_do_not_hold_the_accelerators(nodes: dict[str, float]) -> None:
+def test_nodes_that_do_not_hold_the_accelerators_are_refused_in_the_same_words(nodes: dict[str, float]) -> None:
     run = RUN | H100 | nodes
-    with pytest.raises(fk.FactorykitError, match=r"nodes = 9"):
+    with pytest.raises(fk.FactorykitError, match=r"nodes = 9") as refusal:
+        fk.Scenario(**run)
+    words = f"{re.escape(str(refusal.value))}$"
+    with pytest.raises(fk.FactorykitError, match=words):
         fk.evaluate(run, "training_days", assume=True)
-    with pytest.raises(fk.FactorykitError, match=r"nodes = 9"):
+    with pytest.raises(fk.FactorykitError, match=words):
+        fk.sweep(run, {"tokens": [1e12]}, "training_days", assume=True)
+    with pytest.raises(fk.FactorykitError, match=words):
         fk.search("llama3_8b", H100 | nodes, global_batch_size=256)
 
 
