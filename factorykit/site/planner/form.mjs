@@ -241,8 +241,8 @@ export class Form {
 
   // A typed model size or a pasted configuration.
   ownModel() {
-    const size = make("input", { type: "text", "aria-label": "Size of the model", placeholder: "70B, 1T MoE, 1T A32B", autocomplete: "off", spellcheck: "false" });
-    const pasted = make("textarea", { "aria-label": "A config.json of a model", rows: 4, placeholder: '{"hidden_size": 4096, …}', spellcheck: "false" });
+    const size = make("input", { type: "text", "aria-label": "Size of the model", placeholder: "70B, 1T MoE, 1T A32B", autocomplete: "off", spellcheck: "false", hidden: true });
+    const pasted = make("textarea", { "aria-label": "A config.json of a model", rows: 4, hidden: true, placeholder: '{"hidden_size": 4096, …}', spellcheck: "false" });
     const wrong = make("span", { class: "fkp-wrong", role: "alert" });
     const element = make("div", { class: "fkp-own" }, size, pasted, wrong);
     size.addEventListener("change", () => {

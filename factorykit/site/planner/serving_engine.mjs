@@ -51,8 +51,9 @@ export class Serving {
     const found = words.map((row, i) => {
       Object.assign(common, this.shapes[row.model], machines[`${row.chip} ${row.format}`], decodeOf(i));
       Object.assign(prompts, common, prefillOf(i));
-      Object.assign(prompts, this.queue(row.engine, prompts.concurrent_requests));
-      return this.latencies(model.decode(common), model.prefill(prompts), loadOf(i));
+      const step = model.decode(common);
+      Object.assign(prompts, this.queue(row.engine, prompts.concurrent_requests, common.prefill_separate ? 0 : step.decode_step_s));
+      return this.latencies(step, model.prefill(prompts), loadOf(i));
     });
     const process = (name) => new Process(model, model.constants[name], words, found.map((row) => row.features[name]), { joining: numbers(weights[name].joining), rows: numbers(weights[name].rows) });
     for (const { engine, chip, model: name, mode } of words) {
@@ -62,9 +63,10 @@ export class Serving {
     return { ttft: process("ttft"), tpot: process("tpot") };
   }
 
-  queue(engine, requests) {
-    const { queued_share, serving_request_s } = this.model.engines[engine];
-    return { queued_prefills: queued_share * requests, serving_request_s };
+  // The queue of prompts and the overhead of a request, with the decode steps for which a first token waits.
+  queue(engine, requests, step = 0) {
+    const { queued_share, serving_request_s, first_token_steps } = this.model.engines[engine];
+    return { queued_prefills: queued_share * requests, serving_request_s: serving_request_s + first_token_steps * step };
   }
 
   // Latencies by the formulas alone, and the features of their residuals.
@@ -72,7 +74,8 @@ export class Serving {
     const { ttftFeatures, tpotFeatures } = this.model;
     const { output_tokens, decode_step_s, requests_in_memory, draft_step_tokens, decode_kv_bytes, decode_weight_bytes } = decode;
     const { prefill_s } = prefill;
-    const first = prefill.time_to_first_token_s + decode.prefill_separate * this.backlog(decode, prefill, 1);
+    const prompt = prefill.time_to_first_token_s + decode.prefill_separate * this.backlog(decode, prefill, 1);
+    const first = load.waiting * prompt + (load.waiting - 1) * (output_tokens - 1) * decode.time_per_output_token_s;
     return {
       ttft: first,
       tpot: decode.time_per_output_token_s,
@@ -101,9 +104,9 @@ export class Serving {
     const common = { ...shape, ...model.chips[chip][precision], kv_bytes_per_element: model.kv[precision], pipeline_parallel: 1, ...layouts[0], concurrent_requests: 1, prefill_separate: 0, ...given };
     const queued = { ...common, ...this.queue(engine, 1) };
     const prompts = new Map();
-    const prefill = (layout, requests, separate) => {
+    const prefill = (layout, requests, separate, step) => {
       const key = [layout.tensor_parallel, layout.attention_data_parallel, requests, separate].join(" ");
-      if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests), { concurrent_requests: requests, prefill_separate: separate })));
+      if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests, step), { concurrent_requests: requests, prefill_separate: separate })));
       return prompts.get(key);
     };
     const found = [[], []];
@@ -113,7 +116,7 @@ export class Serving {
           const decode = model.decode(Object.assign(common, layout, { concurrent_requests: requests, prefill_separate: separate }));
           for (const other of separate ? layouts : [layout]) {
             for (const [prefills, decodes] of separate ? model.workers : [[0, 1]]) {
-              const prompt = prefill(other, Math.max((requests * decodes) / Math.max(prefills, 1), 1), separate);
+              const prompt = prefill(other, Math.max((requests * decodes) / Math.max(prefills, 1), 1), separate, separate ? 0 : decode.decode_step_s);
               found[separate].push({ chip, decode, prompt, layout, other, requests, prefills, decodes, separate });
             }
           }
@@ -148,7 +151,7 @@ export class Serving {
       const words = { engine, chip: it.chip, model: name, mode: it.separate ? "disagg" : "agg", format: precision };
       const group = `${it.chip} ${words.mode}`;
       if (!means.has(group)) means.set(group, Object.fromEntries(Object.entries(this.processes).map(([target, process]) => [target, process.mean(words)])));
-      const load = { month: this.model.month, workers: it.decodes, prefill_workers: Math.max(it.prefills, 1), known: it.separate, recipes: it.separate };
+      const load = { month: this.model.month, workers: it.decodes, prefill_workers: Math.max(it.prefills, 1), known: it.separate, recipes: it.separate, waiting: 1 };
       const { ttft, tpot, features } = this.latencies(it.decode, it.prompt, load);
       const [first, following] = ["ttft", "tpot"].map((target) => Math.exp(means.get(group)[target](features[target])));
       Object.assign(it, { words, features, ttft: Math.max(ttft * first, this.backlog(it.decode, it.prompt, following)), tpot: tpot * following });
