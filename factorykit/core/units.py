@@ -124,7 +124,7 @@ def begins_with_digit(text: object) -> bool:
 def parse(row: HasUnit, text: str) -> float:
     """Return the value of ``text`` in the unit of a quantity; bounds are not checked.
 
-    A number without a unit is in the unit of the quantity, and so is ``70B``.
+    A number without a unit is in the unit of the quantity, and so are ``70B`` and a price without its time, ``$2.5``.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def parse(row: HasUnit, text: str) -> float:
     >>> from factorykit.core.vocabulary import quantity
     >>> parse(quantity("tokens"), "15T"), parse(quantity("parameters"), "70b"), parse(quantity("restart_s"), "30 min")
     (15000000000000.0, 70000000000.0, 1800.0)
-    >>> parse(quantity("scale_out_bytes_per_s"), "400 Gb/s")
-    50000000000.0
+    >>> parse(quantity("scale_out_bytes_per_s"), "400 Gb/s"), parse(quantity("rental_usd_per_accelerator_h"), "$2.5")
+    (50000000000.0, 2.5)
     """
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         raise ScenarioError(
@@ -151,7 +151,8 @@ def parse(row: HasUnit, text: str) -> float:
     rest = text.strip()[found.end() :]
     if found["money"] in ("€", "£", "¥") or re.search(r"\b(EUR|GBP|JPY|CNY)\b", rest):
         raise ScenarioError(f"{given}: currencies are not converted; give US dollars, e.g. '{_example(row)}'")
-    if not (found["money"] or rest):
+    is_price = row.unit.startswith("USD") and rest.strip() in ("", "$", "USD")
+    if is_price or not (found["money"] or rest):
         return float(number)
     if row.display_unit and rest == row.display_unit:
         return _times(number, Decimal(str(row.display_scale)))
