@@ -129,8 +129,8 @@ def nearest(name: str, names: Iterable[str], similarity: float = 0.5) -> str | N
     """
     import difflib
 
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=similarity)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, list(names), n=1, cutoff=similarity)
+    return matches[0] if matches else None
 
 
 def unknown_name_message(kind: str, name: object, names: Iterable[str]) -> str:

@@ -70,8 +70,8 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, original = homes[name]
-        found = vars(need(home))
-        value = found[original] if original in found else need(f"{home}.{original}")
+        defined = vars(need(home))
+        value = defined[original] if original in defined else need(f"{home}.{original}")
         setattr(sys.modules[package], name, value)
         return value
 
@@ -92,10 +92,10 @@ def public_names(module: str) -> Callable[[], list[str]]:
     """Return ``__dir__`` of a module: names in ``__all__``, or else those that the module or its package defines."""
 
     def names() -> list[str]:
-        found = vars(sys.modules[module])
-        homes = {name: getattr(value, "__module__", getattr(value, "__name__", "")) for name, value in found.items()}
+        defined = vars(sys.modules[module])
+        homes = {name: getattr(value, "__module__", getattr(value, "__name__", "")) for name, value in defined.items()}
         own = (name for name, home in homes.items() if name[0] != "_" and str(home).startswith(module))
-        return found.get("__all__") or sorted(own)
+        return defined.get("__all__") or sorted(own)
 
     return names
 

@@ -36,9 +36,9 @@ def storage_path(name: str, value: object, *, written: bool = False) -> Any:
         if url.partition(":/")[0] in PACKAGES:
             raise ScenarioError(f"{name} = {url!r}: a Path drops a slash of a URL; give it as text")
         return file_path(name, value)
-    known = [each for each in PACKAGES if not (written and each in READ_ONLY)]
+    known = [protocol for protocol in PACKAGES if not (written and protocol in READ_ONLY)]
     if scheme not in known:
-        expected = ", ".join(f"{each}://" for each in known)
+        expected = ", ".join(f"{protocol}://" for protocol in known)
         raise ScenarioError(f"{name} = {url!r}: expected a local path or {expected}; give a local or mounted path")
     package, path_of = need(PACKAGES[scheme]), need("upath").UPath
     if scheme not in READ_ONLY and scheme not in need("fsspec").registry:

@@ -79,18 +79,18 @@ def decompressed(packed: bytes, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     ValueError
         If there are more than ``max_bytes``, compressed or decompressed, or the decompression fails.
     """
-    found = packed
+    content = packed
     if len(packed) <= max_bytes:
         if other := next((name for start, name in UNSUPPORTED_COMPRESSION.items() if packed.startswith(start)), None):
             raise ValueError(f"is compressed with {other}; decompress it first")
         if packed.startswith((GZIP, XZ)):
             try:
-                found = b"".join(_streams(packed, max_bytes))
+                content = b"".join(_streams(packed, max_bytes))
             except (zlib.error, lzma.LZMAError, EOFError) as reason:
                 raise ValueError(f"cannot be decompressed ({reason}); download it again") from None
-    if len(found) > max_bytes:
+    if len(content) > max_bytes:
         raise ValueError(f"is larger than {max_bytes / 1e6:g} MB")
-    return found
+    return content
 
 
 def _streams(packed: bytes, max_bytes: int) -> Iterator[bytes]:
@@ -242,20 +242,20 @@ def read_frame(path: str | Path) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = read_bytes(path)
+    content = read_bytes(path)
     try:
-        if found.startswith(PARQUET):
-            return _parquet(found)
-        cells = csv_columns(found)
-        read = pl.read_csv(found, infer_schema_length=None)
-        if read.columns != list(cells) or read.height != len(next(iter(cells.values()))):
+        if content.startswith(PARQUET):
+            return _parquet(content)
+        cells = csv_columns(content)
+        frame = pl.read_csv(content, infer_schema_length=None)
+        if frame.columns != list(cells) or frame.height != len(next(iter(cells.values()))):
             raise ValueError("has empty lines; remove them")
-        return read
+        return frame
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as reason:
         raise DatasetError(f"{path} {str(reason).splitlines()[0]}") from None
 
 
-def _parquet(found: bytes) -> pl.DataFrame:
+def _parquet(content: bytes) -> pl.DataFrame:
     """Return a Parquet file, read with DuckDB: a damaged one can make polars allocate all memory and abort.
 
     Raises
@@ -267,7 +267,7 @@ def _parquet(found: bytes) -> pl.DataFrame:
 
     with tempfile.TemporaryDirectory() as folder, database().cursor() as cursor:
         file = Path(folder, "rows.parquet")
-        file.write_bytes(found)
+        file.write_bytes(content)
         try:
             rows = cursor.read_parquet(str(file))
             cells = rows.count("*").fetchall()[0][0] * len(rows.columns)

@@ -142,21 +142,21 @@ def parse(row: HasUnit, text: str) -> float:
             f"{row.name} must be a number with a unit such as '{_example(row)}', got {short_repr(text)}"
         )
     given = f"{row.name} = {text!r}"
-    found = _NUMBER.match(text.strip())
-    if found is None or not _PLAIN.fullmatch(digits := found["digits"]) or not any(map(str.isdigit, digits)):
+    match = _NUMBER.match(text.strip())
+    if match is None or not _PLAIN.fullmatch(digits := match["digits"]) or not any(map(str.isdigit, digits)):
         raise ScenarioError(
             f"{given} does not begin with a number; write decimals with a point and thousands with commas"
         )
-    number = found["sign"] + digits.replace(",", "").replace("_", "")
-    rest = text.strip()[found.end() :]
-    if found["money"] in ("€", "£", "¥") or re.search(r"\b(EUR|GBP|JPY|CNY)\b", rest):
+    number = match["sign"] + digits.replace(",", "").replace("_", "")
+    rest = text.strip()[match.end() :]
+    if match["money"] in ("€", "£", "¥") or re.search(r"\b(EUR|GBP|JPY|CNY)\b", rest):
         raise ScenarioError(f"{given}: currencies are not converted; give US dollars, e.g. '{_example(row)}'")
     is_price = row.unit.startswith("USD") and rest.strip() in ("", "$", "USD")
-    if is_price or not (found["money"] or rest):
+    if is_price or not (match["money"] or rest):
         return float(number)
     if row.display_unit and rest == row.display_unit:
         return _times(number, Decimal(str(row.display_scale)))
-    money = "USD" if found["money"] else ""
+    money = "USD" if match["money"] else ""
     for scale, unit in _readings(row, rest, money):
         factor = _factor(row.unit, _spelled(row, unit)) if unit else Decimal(1)
         if factor is not None:
@@ -191,12 +191,12 @@ def parse_column(values: pl.Series, row: HasUnit) -> pl.Series:
 def _readings(row: HasUnit, rest: str, money: str) -> Iterator[tuple[str, str]]:
     """Yield the possible readings of the text after a number: an optional scale and an optional unit."""
     yield "", money + rest
-    found = _SCALE.match(rest)
-    if found:
-        unit = money + rest[found.end() :]
-        is_word = len(found["scale"]) > 2 or (unit and found["scale"] not in ("b", "t"))
+    match = _SCALE.match(rest)
+    if match:
+        unit = money + rest[match.end() :]
+        is_word = len(match["scale"]) > 2 or (unit and match["scale"] not in ("b", "t"))
         if is_word or row.unit == "1" or row.unit.startswith("USD"):
-            yield found["scale"], unit
+            yield match["scale"], unit
 
 
 def _times(number: str, factor: Decimal) -> float:
@@ -249,7 +249,9 @@ def _factor(own: str, unit: str) -> Decimal | None:
         return Decimal(1)
     registry = _registry()
     try:
-        there, here = (registry.Quantity(Decimal(1), registry.parse_units(one)).to_root_units() for one in (unit, own))
+        there, here = (
+            registry.Quantity(Decimal(1), registry.parse_units(name)).to_root_units() for name in (unit, own)
+        )
     except Exception:  # the parser of the library raises many kinds
         return None
     return there.magnitude / here.magnitude if there.dimensionality == here.dimensionality else None
@@ -277,8 +279,10 @@ def _candidates(row: HasUnit, unit: str) -> list[str]:
     end = slash + tail or (f"/{row.unit.partition('/')[2]}" if letter and "/" in row.unit else "")
     spelled = [prefix + symbol for symbol, prefixes in CUSTOMARY_PREFIXES.items() for prefix in prefixes]
     scales = [scale for scale in SCALES if letter and row.unit == "1" and scale.lower().startswith(word.lower())]
-    similar = [one for one in spelled if (one[0] if letter else one).lower() == word.lower()]
-    return scales + [f"{one}{end}" for one in similar if _factor(row.unit, _spelled(row, f"{one}{end}")) is not None]
+    similar = [spelling for spelling in spelled if (spelling[0] if letter else spelling).lower() == word.lower()]
+    return scales + [
+        f"{spelling}{end}" for spelling in similar if _factor(row.unit, _spelled(row, f"{spelling}{end}")) is not None
+    ]
 
 
 def _example(row: HasUnit) -> str:

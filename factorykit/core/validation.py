@@ -149,12 +149,12 @@ def array(name: str, value: Any, kinds: str = "fiu") -> Any:
     """
     np = need("numpy")
     try:
-        found = np.asarray(value if hasattr(value, "__array__") else list(as_list(name, value)))
+        numbers = np.asarray(value if hasattr(value, "__array__") else list(as_list(name, value)))
     except ValueError as error:
         raise ScenarioError(f"{name} must be an array of numbers: {error}") from error
-    if found.size and found.dtype.kind not in kinds:
+    if numbers.size and numbers.dtype.kind not in kinds:
         raise ScenarioError(f"{name} must be an array of numbers, got {short_repr(value)}")
-    return found.astype(float)
+    return numbers.astype(float)
 
 
 def number_or_array(name: str, value: Any, minimum: float, maximum: float) -> Any:
@@ -165,13 +165,13 @@ def number_or_array(name: str, value: Any, minimum: float, maximum: float) -> An
     ScenarioError
     """
     if is_number(value):
-        found = low = high = as_float(value)
+        numbers = low = high = as_float(value)
     else:
-        found = array(name, value)
-        low, high = float(found.min(initial=maximum)), float(found.max(initial=minimum))
+        numbers = array(name, value)
+        low, high = float(numbers.min(initial=maximum)), float(numbers.max(initial=minimum))
     if not minimum <= low <= high <= maximum:
         raise ScenarioError(f"{name} must be between {minimum:g} and {maximum:g}, got {short_repr(value)}")
-    return found
+    return numbers
 
 
 def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
@@ -181,13 +181,13 @@ def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
     ------
     ScenarioError
     """
-    found = dict(mapping(name, value))
-    for key, cell in found.items():
+    checked = dict(mapping(name, value))
+    for key, cell in checked.items():
         if not (cell is None or isinstance(cell, (bool, str)) or is_number(cell)):
             raise ScenarioError(f"{name}: {key} must be a string, a number or None, got {short_repr(cell)}")
         if is_number(cell):
-            found[key] = int(cell) if isinstance(cell, int) else float(cell)
-    return found
+            checked[key] = int(cell) if isinstance(cell, int) else float(cell)
+    return checked
 
 
 def is_frame(value: object) -> TypeIs[pl.DataFrame | pl.LazyFrame]:
@@ -220,12 +220,12 @@ def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     value = polars_frame(value)
     frame_schema(name, value)
     try:
-        found = value.lazy().collect()
+        collected = value.lazy().collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ScenarioError(f"{name} cannot be collected: {str(error).partition(chr(10))[0]}") from error
-    if missing := [column for column in columns if column not in found.columns]:
+    if missing := [column for column in columns if column not in collected.columns]:
         raise ScenarioError(f"{name} has no column {missing[0]!r}; expected {', '.join(columns)}")
-    return found
+    return collected
 
 
 def frame_schema(name: str, value: pl.DataFrame | pl.LazyFrame) -> pl.Schema:

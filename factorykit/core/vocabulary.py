@@ -351,7 +351,7 @@ def unknown_quantity_message(name: object) -> str:
     if meant == ():
         return f"no quantity {short_repr(name)}; factorykit models time, failures, energy and cost, not the loss"
     if meant:
-        described = " or ".join(f"{each} ({vocabulary()[each].described})" for each in meant)
+        described = " or ".join(f"{candidate} ({vocabulary()[candidate].described})" for candidate in meant)
         return f"no quantity {short_repr(name)}; use {described}"
     sentence = unknown_name_message("quantity", name, vocabulary())
     near = sentence.rpartition("nearest is ")[2].strip("'")

@@ -32,8 +32,8 @@ def croissant(package: Mapping[str, Any], released: str) -> dict[str, Any]:
         "datePublished": released,
         "creator": {"@type": "sc:Organization", "name": "factorykit maintainers"},
         "citeAs": f"factorykit maintainers ({released[:4]}). {package['title']}. Version {package['version']}.",
-        "distribution": [_file(each) for each in resources],
-        "recordSet": [_records(each) for each in resources],
+        "distribution": [_file(resource) for resource in resources],
+        "recordSet": [_records(resource) for resource in resources],
     }
 
 
@@ -54,17 +54,17 @@ def _records(resource: Mapping[str, Any]) -> dict[str, Any]:
     name, schema = resource["name"], resource["schema"]
     foreign = {key["fields"][0]: key["reference"] for key in schema.get("foreignKeys", ())}
     fields = []
-    for each in schema["fields"]:
-        unit = each.get("unit")
+    for described in schema["fields"]:
+        unit = described.get("unit")
         field: dict[str, Any] = {
             "@type": "cr:Field",
-            "@id": f"{name}/{each['name']}",
-            "name": f"{name}/{each['name']}",
-            "description": f"{each['description']} [{unit}]" if unit and unit != "1" else each["description"],
-            "dataType": TYPES[each["type"]],
-            "source": {"fileObject": {"@id": resource["path"]}, "extract": {"column": each["name"]}},
+            "@id": f"{name}/{described['name']}",
+            "name": f"{name}/{described['name']}",
+            "description": f"{described['description']} [{unit}]" if unit and unit != "1" else described["description"],
+            "dataType": TYPES[described["type"]],
+            "source": {"fileObject": {"@id": resource["path"]}, "extract": {"column": described["name"]}},
         }
-        if other := foreign.get(each["name"]):
+        if other := foreign.get(described["name"]):
             field["references"] = {"field": {"@id": f"{other['resource'] or name}/{other['fields'][0]}"}}
         fields.append(field)
     keys = [{"@id": f"{name}/{key}"} for key in schema["primaryKey"]]

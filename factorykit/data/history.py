@@ -38,9 +38,9 @@ def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = pl.concat([each.select(COLUMNS) for each in _series(tables)], how="vertical_relaxed")
+    series_rows = pl.concat([series.select(COLUMNS) for series in _series(tables)], how="vertical_relaxed")
     key = pl.concat_str("quantity", "of", "month", separator=" ").str.to_lowercase()
-    return found.select(
+    return series_rows.select(
         key.str.replace_all(r"[^a-z0-9]+", "_").alias("month_of_series"),
         *COLUMNS,
         as_of="month",
@@ -48,14 +48,14 @@ def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    for each in _largest_cluster(tables):
-        yield _from(each, "cluster_statements and cluster_chips", "epoch_clusters")
-    for each in _sites(tables["site_statements"]):
-        yield _from(each, "site_statements", "epoch_data_centers")
+    for rows in _largest_cluster(tables):
+        yield _from(rows, "cluster_statements and cluster_chips", "epoch_clusters")
+    for rows in _sites(tables["site_statements"]):
+        yield _from(rows, "site_statements", "epoch_data_centers")
     yield _from(_chips(tables["chip_counts"]), "chip_counts", "epoch_chip_counts")
     yield _from(_price_of_a_rate(tables["chip_prices"]), "chip_prices", "epoch_hardware")
-    for each in _rent(tables["price_months"], tables["accelerators"]):
-        yield _from(each, "price_months")
+    for rows in _rent(tables["price_months"], tables["accelerators"]):
+        yield _from(rows, "price_months")
     yield _from(_electricity(tables["electricity_months"]), "electricity_months", "ember_prices")
 
 
@@ -102,7 +102,7 @@ def _largest_cluster(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFram
     )
     labels = stated.unique("cluster", keep="first", maintain_order=True).select("cluster", label="name")
     columns = ("cluster", "accelerator", "accelerators", "status", "month")
-    each = (
+    counts = (
         pl.concat(
             [
                 counted.with_columns(month="first_operational").select(columns),
@@ -117,7 +117,7 @@ def _largest_cluster(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFram
     floor = 0.0
     for status in ("existing", "planned"):
         grown = (
-            each.filter((pl.col("status") == "existing") == (status == "existing"))
+            counts.filter((pl.col("status") == "existing") == (status == "existing"))
             .sort("month", "accelerators", "cluster", descending=[False, True, False])
             .group_by("month", maintain_order=True)
             .agg(pl.first("accelerators", "label", "chip"), rows=pl.len().cast(pl.Float64))
@@ -143,7 +143,7 @@ def _sites(stated: pl.DataFrame) -> Iterator[pl.DataFrame]:
     )
     last = power["month"].max()
     steps = power.sort("month", maintain_order=True).unique(["site", "month"], keep="last", maintain_order=True)
-    each = [
+    monthly = [
         _every_month(part, str(last)).with_columns(
             pl.col("facility_power_w").forward_fill(), site=pl.lit(name), status=pl.lit(None, pl.String)
         )
@@ -151,7 +151,7 @@ def _sites(stated: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ]
     ahead = pl.col("month") >= power.filter(status="planned")["month"].min()
     total = (
-        pl.concat(each)
+        pl.concat(monthly)
         .group_by("month")
         .agg(
             pl.col("facility_power_w").sum().alias("all"),

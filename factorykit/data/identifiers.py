@@ -108,9 +108,9 @@ def _accelerator_in(text: str, state: str) -> str:
         return names.exact[text]
     words = _words("accelerator", re.sub(COUNTED, " ", text))
     places = _places(words)
-    places |= {one[:-1]: where for one, where in places.items() if one.endswith("s") and one not in names.loose}
-    found = [(where, keys) for spelt, keys in names.spelt.items() if (where := _where(spelt, places))]
-    longest = [keys for where, keys in found if not any(where < longer for longer, _ in found)]
+    places |= {piece[:-1]: where for piece, where in places.items() if piece.endswith("s") and piece not in names.loose}
+    spellings = [(where, keys) for spelt, keys in names.spelt.items() if (where := _where(spelt, places))]
+    longest = [keys for where, keys in spellings if not any(where < longer for longer, _ in spellings)]
     meant = frozenset.intersection(*longest) if longest else frozenset()
     if len(meant) != 1:
         return _only("accelerator", text, meant or frozenset().union(*longest), names)
@@ -176,19 +176,19 @@ def _names(kind: str, _state: str) -> _Names:
     aliases = table("aliases").filter(kind=kind).select("alias", "key").collect().iter_rows()
     exact = {key: key for key, _ in named} | {name: key for key, name in named if name} | dict(aliases)
     pairs = [(_words(kind, name), key) for name, key in exact.items()]
-    words = _grouped((key, word) for each, key in pairs for word in each)
+    words = _grouped((key, word) for spelling, key in pairs for word in spelling)
     spelt = _grouped(pairs)
     if kind == "accelerator":
         generations = table("generations").select("generation", "accelerator").collect().iter_rows()
         spelt = {(name,): keys for name, keys in _grouped(generations).items() if len(keys) > 1} | spelt
-    loose = _grouped(("".join(each), key) for each, keys in spelt.items() for key in keys)
+    loose = _grouped(("".join(spelling), key) for spelling, keys in spelt.items() for key in keys)
     return _Names(exact, loose, spelt, words)
 
 
 def _grouped(pairs: Iterable[tuple[Name, str]]) -> dict[Name, frozenset[str]]:
     held: dict[Name, set[str]] = {}
-    for name, one in pairs:
-        held.setdefault(name, set()).add(one)
+    for name, member in pairs:
+        held.setdefault(name, set()).add(member)
     return {name: frozenset(every) for name, every in held.items()}
 
 

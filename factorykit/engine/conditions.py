@@ -64,15 +64,15 @@ class Conditions:
 def conditions(resolution: Resolution) -> Conditions:
     """Return the conditions on results, on given derived quantities, and of the rules."""
     extra: dict[str, Step] = {}
-    found = []
+    checks = []
     for name, steps in consistency(resolution.shape):
         *before, last = steps
         extra |= {step.quantity: step for step in before if step.quantity not in resolution.computed}
         extra[name + RECOMPUTED] = Step(name + RECOMPUTED, last.formula, last.arguments, last.origin)
-        found.append(Condition(f"{name} is consistent", (name, name + RECOMPUTED), is_consistent, null_holds=True))
-    found += [Condition(rule.name, rule.arguments, rule.holds) for rule in resolution.rules]
-    found += _results(resolution)
-    return Conditions((*resolution.steps, *extra.values()), tuple(found))
+        checks.append(Condition(f"{name} is consistent", (name, name + RECOMPUTED), is_consistent, null_holds=True))
+    checks += [Condition(rule.name, rule.arguments, rule.holds) for rule in resolution.rules]
+    checks += _results(resolution)
+    return Conditions((*resolution.steps, *extra.values()), tuple(checks))
 
 
 def _results(resolution: Resolution) -> Iterator[Condition]:

@@ -59,7 +59,7 @@ def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]
         if is_consistent(values[name], results[name]):
             confirmed.add(name)
             continue
-        shown = ", ".join(_stated(each, results[each]) for each in assumed[:MAX_ASSUMED])
+        shown = ", ".join(_stated(default, results[default]) for default in assumed[:MAX_ASSUMED])
         others = f" and {len(assumed) - MAX_ASSUMED} more" if len(assumed) > MAX_ASSUMED else ""
         raise ScenarioError(
             f"{_stated(name, values[name])} is not used for {outputs}: "

@@ -53,8 +53,8 @@ def prepare(frame: Any, resolution: Resolution) -> Any:
 
 def inputs_of(resolution: Resolution) -> list[str]:
     """Return the given quantities that the steps and the conditions need."""
-    found = conditions(resolution)
-    needed = {*resolution.leaves, *leaves(found.steps)}.union(*(condition.arguments for condition in found))
+    checks = conditions(resolution)
+    needed = {*resolution.leaves, *leaves(checks.steps)}.union(*(condition.arguments for condition in checks))
     return sorted(needed & resolution.shape.given)
 
 
@@ -103,21 +103,21 @@ def evaluate_eager(
     new = [name for name in dict.fromkeys(resolution.outputs) if name not in frame.columns]
     true = pl.lit(value=True)
     valid = [c.name for c in conditions(resolution) if c.decides_row or c.affected]
-    found = rows.select(
+    results = rows.select(
         *frame.columns,
         *(pl.lit(known[name]).alias(name) if name in known else name for name in new),
         pl.all_horizontal(true, *valid).alias(VALID),
         pl.all_horizontal(true, *usual).alias(USUAL),
     ).collect()
-    every = found[VALID]
-    if not found[USUAL].all():
+    every = results[VALID]
+    if not results[USUAL].all():
         every &= frame.select(pl.all_horizontal(true, *map(is_valid_input, names)).fill_null(value=False)).to_series()
         for name in names if every.all() else ():
             if quantity(name).usual:
                 plausibility.warn_column(frame.lazy(), name)
     if every.all():
-        _warn_of_infinite(found, new)
-    return found.drop(VALID, USUAL), every
+        _warn_of_infinite(results, new)
+    return results.drop(VALID, USUAL), every
 
 
 def _checked(
@@ -126,9 +126,9 @@ def _checked(
     """Return the frame with the steps and all tests as columns, and the results that the fixed values determine."""
     known, steps = fold(conditions(resolution).steps, fixed)
     keep = {*frame.collect_schema(), *resolution.outputs}
-    found = [(frozenset(test.meta.root_names()), test.fill_null(value=False).alias(n)) for n, test in tests.items()]
-    found += [(c.columns(known), c.expression(known)) for c in conditions(resolution)]
-    return add_checked_columns(frame, steps, found, keep), known
+    checks = [(frozenset(test.meta.root_names()), test.fill_null(value=False).alias(n)) for n, test in tests.items()]
+    checks += [(c.columns(known), c.expression(known)) for c in conditions(resolution)]
+    return add_checked_columns(frame, steps, checks, keep), known
 
 
 def _keys(frame: pl.DataFrame | pl.LazyFrame, name: str, entity: str) -> pl.Expr:
@@ -137,15 +137,15 @@ def _keys(frame: pl.DataFrame | pl.LazyFrame, name: str, entity: str) -> pl.Expr
 
     if isinstance(frame, pl.LazyFrame):
         return pl.col(name).replace_strict(spellings(entity), default=None, return_dtype=pl.String)
-    known = {each: identify(entity, each) for each in frame[name].unique().drop_nulls()}
+    known = {word: identify(entity, word) for word in frame[name].unique().drop_nulls()}
     return pl.col(name).replace(known)
 
 
-def _warn_of_infinite(found: pl.DataFrame, names: Iterable[str]) -> None:
+def _warn_of_infinite(results: pl.DataFrame, names: Iterable[str]) -> None:
     for name in names:
-        if not quantity(name).is_text and found[name].max() == math.inf:
-            rows = found[name].is_infinite()
+        if not quantity(name).is_text and results[name].max() == math.inf:
+            rows = results[name].is_infinite()
             warn(
-                f"column {name} is infinite in {rows.sum()} of {found.height} rows, first in row {rows.arg_max()}; "
+                f"column {name} is infinite in {rows.sum()} of {results.height} rows, first in row {rows.arg_max()}; "
                 "factorykit.out_of_range shows the validity ranges that fail there"
             )

@@ -49,14 +49,14 @@ def linked(source: str) -> str:
     return with_works if with_works != text else KEY.sub(_source, text)
 
 
-def _work(found: re.Match[str]) -> str:
-    address = f"https://doi.org/{found['doi']}" if found["doi"] else f"https://arxiv.org/abs/{found['arxiv']}"
-    return f'<a href="{address}">{found[0]}</a>'
+def _work(match: re.Match[str]) -> str:
+    address = f"https://doi.org/{match['doi']}" if match["doi"] else f"https://arxiv.org/abs/{match['arxiv']}"
+    return f'<a href="{address}">{match[0]}</a>'
 
 
-def _source(found: re.Match[str]) -> str:
-    address = _addresses().get(found[0])
-    return f'<a href="{escape(address)}">{found[0]}</a>' if address else found[0]
+def _source(match: re.Match[str]) -> str:
+    address = _addresses().get(match[0])
+    return f'<a href="{escape(address)}">{match[0]}</a>' if address else match[0]
 
 
 @cache

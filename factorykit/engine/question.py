@@ -256,10 +256,10 @@ class Chain:
         frame = frames.prepare(self.question.frame, self.resolution)
         if not hasattr(frame, "height"):
             return frames.evaluate_lazy(frame, self.resolution, self.question.values)
-        found, valid = frames.evaluate_eager(frame, self.resolution, self.question.values)
+        rows, valid = frames.evaluate_eager(frame, self.resolution, self.question.values)
         if not valid.all():
             self._refuse(frame, valid)
-        return found
+        return rows
 
     def _refuse(self, frame: pl.DataFrame, valid: pl.Series) -> None:
         """Raise the error that the first invalid row causes by itself."""

@@ -99,7 +99,7 @@ class Resolution:
     def validities(self) -> tuple[tuple[str, Validity], ...]:
         """The formulas among the steps that state a validity range, each with the range."""
         stated = ((s.quantity, validity(s.quantity)) for s in self.steps if s.origin == FORMULA)
-        return tuple((name, found) for name, found in stated if found)
+        return tuple((name, limits) for name, limits in stated if limits)
 
     @cached_property
     def rules(self) -> tuple[rules.Rule, ...]:
@@ -142,13 +142,13 @@ def resolve(shape: Shape) -> Resolution:
 @lru_cache(maxsize=512)
 def consistency(shape: Shape) -> tuple[tuple[str, tuple[Step, ...]], ...]:
     """Return the given derived quantities that the other given quantities determine too, with the steps to them."""
-    found = []
+    pairs = []
     for name in sorted(shape.given):
         if quantity(name).is_derived:
             calibrated = constants.APPLY_WITH in shape.given
             rest = replace(shape, given=shape.given - {name}, outputs=(name,), assume=False, calibrated=calibrated)
-            found += [(name, resolution.steps)] if (resolution := _resolved(rest)) else []
-    return tuple(found)
+            pairs += [(name, resolution.steps)] if (resolution := _resolved(rest)) else []
+    return tuple(pairs)
 
 
 def _resolved(shape: Shape) -> Resolution | None:
@@ -161,7 +161,7 @@ def _resolved(shape: Shape) -> Resolution | None:
 
 def compared(shape: Shape) -> frozenset[str]:
     """Return the given quantities whose values are compared with each other."""
-    return frozenset(each for name, steps in consistency(shape) for each in (name, *leaves(steps)))
+    return frozenset(given for name, steps in consistency(shape) for given in (name, *leaves(steps)))
 
 
 @lru_cache(maxsize=512)
@@ -173,13 +173,13 @@ def assumed_otherwise(shape: Shape) -> tuple[tuple[str, tuple[Step, ...], tuple[
     """
     resolution = resolve(shape)
     users = _users(resolution)
-    found = []
+    idle = []
     derived = [name for name in sorted(shape.given.difference(resolution.leaves)) if quantity(name).is_derived]
     for name in derived if resolution.defaults else ():
         if instead := _resolved(replace(shape, given=shape.given - {name}, outputs=(name,))):
-            shared = tuple(each for each in instead.defaults if name in users or each in resolution.defaults)
-            found += [(name, instead.steps, shared)] if shared else []
-    return tuple(found)
+            shared = tuple(default for default in instead.defaults if name in users or default in resolution.defaults)
+            idle += [(name, instead.steps, shared)] if shared else []
+    return tuple(idle)
 
 
 class User(NamedTuple):
@@ -211,19 +211,19 @@ def unused(shape: Shape) -> Mapping[str, User]:
     resolution = resolve(shape)
     users = _users(resolution)
     idle = shape.given.intersection(users) - resolution.used - compared(shape)
-    found = {name: _with_missing(users[name], name, shape) for name in sorted(idle)}
-    if not all(user.is_wanted for user in found.values()):
+    users_of_idle = {name: _with_missing(users[name], name, shape) for name in sorted(idle)}
+    if not all(user.is_wanted for user in users_of_idle.values()):
         replaced = frozenset[str]().union(*(_computed_from(name, shape) for name in resolution.leaves))
-        found = {name: user for name, user in found.items() if user.is_wanted or name not in replaced}
-    return MappingProxyType(found)
+        users_of_idle = {name: user for name, user in users_of_idle.items() if user.is_wanted or name not in replaced}
+    return MappingProxyType(users_of_idle)
 
 
 def _computed_from(name: str, shape: Shape) -> set[str]:
     """Return what a given quantity would be computed from, without constants of ours, if it were not given."""
     instead = _resolved(replace(shape, given=shape.given - {name}))
     steps = instead.steps if instead else ()
-    found = ancestors((name,), steps)
-    return set() if any(s.origin == DEFAULT and not s.arguments and s.quantity in found for s in steps) else found
+    causes = ancestors((name,), steps)
+    return set() if any(s.origin == DEFAULT and not s.arguments and s.quantity in causes for s in steps) else causes
 
 
 def _users(resolution: Resolution) -> dict[str, User]:
@@ -246,14 +246,14 @@ def _users(resolution: Resolution) -> dict[str, User]:
         ways += [(model, User(name, model, is_met[model])) for model in models]
     ways.sort(key=lambda way: not quantity(way[1].model).used_when)
     known = given | resolution.computed
-    found: dict[str, User] = {}
+    users: dict[str, User] = {}
     for is_wanted in (True, False) if resolution.shape.assume else (True,):
         level = [way for way in ways if way[1].is_wanted == is_wanted]
-        while new := dict.fromkeys(way for way in level if way[0] not in found):
-            found |= dict(reversed(new))
-            next_ones = (way for way in new if found[way[0]] == way[1] and way[0] in formulas and way[0] not in known)
+        while new := dict.fromkeys(way for way in level if way[0] not in users):
+            users |= dict(reversed(new))
+            next_ones = (way for way in new if users[way[0]] == way[1] and way[0] in formulas and way[0] not in known)
             level = [(need, user) for name, user in next_ones for need in formulas[name].arguments]
-    return found
+    return users
 
 
 @cache
@@ -335,8 +335,8 @@ class _Supply:
         Models with the same condition ``used_when`` are used together, such as step time and utilization of a layout.
         Returns whether there is a new one.
         """
-        usable = {name: found for name, found in conditional_alternatives().items() if name in needs}
-        usable = {name: [m for m in found if self._is_wanted(m)] for name, found in usable.items()}
+        usable = {name: rivals for name, rivals in conditional_alternatives().items() if name in needs}
+        usable = {name: [m for m in rivals if self._is_wanted(m)] for name, rivals in usable.items()}
         if not any(usable.values()):
             return False
         unknown = self._unknown(needs)
@@ -383,7 +383,7 @@ class _Supply:
 def conditional_alternatives() -> Mapping[str, tuple[str, ...]]:
     """Return the alternative models that replace a missing value when their own inputs are given, by quantity."""
     models = {row.name: tuple(m for m in row.alternatives if quantity(m).used_when) for row in vocabulary().values()}
-    return MappingProxyType({name: found for name, found in models.items() if found})
+    return MappingProxyType({name: rivals for name, rivals in models.items() if rivals})
 
 
 @cache
@@ -525,7 +525,7 @@ def _gap(outputs: tuple[str, ...], needs: Mapping[str, tuple[str, ...]], supply:
         del missing[name]  # it follows from the others
     sources = {name: tuple(_ways(name, inputs_of(name) - missing.keys(), supply)) for name in missing}
     free = (n for n in needs if n in catalogue() and n not in {*outputs, *missing} and not quantity(n).is_derived)
-    below = {name: found for name in free if not missing.keys().isdisjoint(found := _reached(needs[name], needs))}
+    below = {name: behind for name in free if not missing.keys().isdisjoint(behind := _reached(needs[name], needs))}
     filling = {name for name in below if name not in supply.alternatives and supply.default(name)}
     nearest = (name for name, reached in below.items() if name in filling and filling.isdisjoint(reached - {name}))
     enough = (name for name in below if missing.keys().isdisjoint(_reached(outputs, needs, name)))
@@ -546,12 +546,15 @@ def _ways(name: str, inputs: Collection[str], supply: _Supply) -> Iterator[str]:
 
 def _reached(names: Iterable[str], needs: Mapping[str, tuple[str, ...]], without: str = "") -> set[str]:
     """Return the quantities that some need and themselves, beyond one that is given."""
-    found, open_names = {without}, list(names)  # not recursive: alternative models may form a cycle, refused elsewhere
+    reached, open_names = (
+        {without},
+        list(names),
+    )  # not recursive: alternative models may form a cycle, refused elsewhere
     while open_names:
-        if (name := open_names.pop()) not in found:
-            found.add(name)
+        if (name := open_names.pop()) not in reached:
+            reached.add(name)
             open_names += needs.get(name, ())
-    return found - {without}
+    return reached - {without}
 
 
 def _missing(gap: _Gap, outputs: tuple[str, ...], users: Mapping[str, list[str]], supply: _Supply) -> MissingQuantity:

@@ -133,7 +133,7 @@ def add_checked_columns(
     groups = column_groups(tuple(steps)) or [[]]
     made = {expression.meta.output_name(): number for number, group in enumerate(groups) for expression in group}
     ready = [max((made[name] + 1 for name in needs if name in made), default=0) for needs, _ in tests]
-    last = {name: number for number, group in enumerate(groups) for each in group for name in each.meta.root_names()}
+    last = {name: number for number, group in enumerate(groups) for check in group for name in check.meta.root_names()}
     for (needs, _), number in zip(tests, ready, strict=True):
         last |= {name: max(last.get(name, 0), number) for name in needs}
     for number in range(len(groups) + 1):

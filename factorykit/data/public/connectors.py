@@ -113,16 +113,16 @@ def connectors() -> pl.DataFrame:
     rows = [
         {
             "connector": name,
-            "title": each.title,
-            "publisher": each.publisher,
-            "address": each.address,
-            "licence": each.licence,
-            "attribution": f"{each.attribution} {CHANGES}",
-            "caveat": each.caveat,
+            "title": publisher.title,
+            "publisher": publisher.publisher,
+            "address": publisher.address,
+            "licence": publisher.licence,
+            "attribution": f"{publisher.attribution} {CHANGES}",
+            "caveat": publisher.caveat,
             "columns": len(_columns()[name]),
             "state": "connected" if name in connected() else "cached" if _record(name).exists() else "known",
         }
-        for name, each in PUBLISHERS.items()
+        for name, publisher in PUBLISHERS.items()
     ]
     return pl.DataFrame(rows)
 
@@ -209,11 +209,11 @@ def _record(name: str) -> Path:
 
 @cache
 def _columns() -> dict[str, tuple[Column, ...]]:
-    found: dict[str, list[Column]] = {}
+    columns_of: dict[str, list[Column]] = {}
     for row in text_io.package_rows(MAPPING):
         factor = float(row.pop("factor") or 1.0)
-        found.setdefault(row.pop("dataset"), []).append(Column(factor=factor, **row))
-    return {name: tuple(columns) for name, columns in found.items()}
+        columns_of.setdefault(row.pop("dataset"), []).append(Column(factor=factor, **row))
+    return {name: tuple(columns) for name, columns in columns_of.items()}
 
 
 def _layouts(name: str) -> list[list[Header]]:
@@ -271,7 +271,7 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
         raise DatasetError(f"{name}: the file is not CSV in UTF-8: it {error}") from None
     above, layout = max(
         ((at, layout) for at in range(min(len(lines), HEADER_WITHIN)) for layout in _layouts(name)),
-        key=lambda found: _likeness(lines[found[0]], found[1]),
+        key=lambda pair: _likeness(lines[pair[0]], pair[1]),
         default=(0, _layouts(name)[0]),
     )
     header, rows = (lines[above], lines[above + 1 :]) if lines else ([], [])
@@ -282,7 +282,7 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
         if len(row) != len(header):
             raise DatasetError(f"{name}: row {number} has {len(row)} cells where the header has {len(header)}")
     places = _places(header)
-    wanted = [(places[each.published.casefold()], each.read) for each in layout if each.read and not each.theirs]
+    wanted = [(places[entry.published.casefold()], entry.read) for entry in layout if entry.read and not entry.theirs]
     kept = [
         (number, row)
         for number, row in enumerate(rows, above + 2)
@@ -290,21 +290,21 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
     ]
     columns: list[Cells] = []
     for column in _columns()[name]:
-        found = taken.get(column.theirs)
-        if found is None:
+        layout_column = taken.get(column.theirs)
+        if layout_column is None:
             columns.append(Cells(column, column.theirs, [None] * len(kept)))
             continue
-        place = places[found.published.casefold()]
-        values = [_cell(row[place].strip(), found) for _, row in kept]
-        scaled = replace(column, factor=float(found.factor)) if found.factor else column
+        place = places[layout_column.published.casefold()]
+        values = [_cell(row[place].strip(), layout_column) for _, row in kept]
+        scaled = replace(column, factor=float(layout_column.factor)) if layout_column.factor else column
         columns.append(Cells(scaled, header[place], values))
     return [number for number, _ in kept], columns
 
 
 def _likeness(header: list[str], layout: list[Header]) -> tuple[int, int]:
     """Return the number of columns of a header that a layout contains, ignoring case and exactly."""
-    known = {each.published for each in layout}
-    return len(_places(header).keys() & {each.casefold() for each in known}), len(known & set(header))
+    known = {column.published for column in layout}
+    return len(_places(header).keys() & {column.casefold() for column in known}), len(known & set(header))
 
 
 def _places(header: list[str]) -> dict[str, int]:
@@ -314,15 +314,15 @@ def _places(header: list[str]) -> dict[str, int]:
 def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Header]:
     """Return the header from which each column is read; a missing one is an error with the nearest name."""
     places = _places(header)
-    known = {each.published.casefold() for each in layout}
+    known = {entry.published.casefold() for entry in layout}
     taken: dict[str, Header] = {}
-    for each in layout:
-        if each.published.casefold() in places:
-            taken.setdefault(each.column, each)
+    for entry in layout:
+        if entry.published.casefold() in places:
+            taken.setdefault(entry.column, entry)
     gone: dict[str, str] = {}
-    for each in layout:
-        if not each.optional and each.column not in taken:
-            gone.setdefault(each.column, each.published)
+    for entry in layout:
+        if not entry.optional and entry.column not in taken:
+            gone.setdefault(entry.column, entry.published)
     new = [column for column in header if column.strip().casefold() not in known]
     if gone:
         changes = [f"{column!r} is missing{_renamed(column, new)}" for column in gone.values()]

@@ -160,7 +160,7 @@ def prices(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
     named = frame.join(names, on=names.columns, how="semi")
     last = f"{_span(frame)} {frame['date'].max():%Y}"  # pyright: ignore
     written = named.group_by("accelerator", "kind").agg(pl.col("accelerator_stated").unique().sort(descending=True))
-    ids = {(chip, kind): ", ".join(each) for chip, kind, each in written.iter_rows()}
+    ids = {(chip, kind): ", ".join(stated) for chip, kind, stated in written.iter_rows()}
     for row in _quantiles(named, ("accelerator", "kind"), ("low", "high")).drop("offers").iter_rows(named=True):
         chip, kind = row.pop("accelerator"), row.pop("kind")
         yield {
@@ -213,10 +213,10 @@ def grids(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
             "carbon_kg_per_kwh": row["carbon_kg_per_kwh"],
             "generated_kwh": total,
             **{
-                f"{each}_share": None
-                if not total or row[f"{each}_kwh"] is None
-                else round(row[f"{each}_kwh"] / total, 6)
-                for each in shares
+                f"{source}_share": None
+                if not total or row[f"{source}_kwh"] is None
+                else round(row[f"{source}_kwh"] / total, 6)
+                for source in shares
             },
             "locator": f"{row['country_iso3']}, {row['year']:.0f}",
             "as_of": f"{row['year']:.0f}",

@@ -122,15 +122,15 @@ def refresh(
         raise DatasetError(f"no publisher's file in {short_repr(origins)}; known are {names}")
     tables = _read_all(sources)
     before = {name: table.text() for name, table in tables.items()}
-    found: list[dict[str, str | None]] = []
+    report: list[dict[str, str | None]] = []
     today = day or datetime.now(UTC).date()
     for dataset, origin in files.items():
         frame = connectors.read(dataset, origin)
-        for recipe in (each for each in RECIPES if each.dataset == dataset):
+        for recipe in (candidate for candidate in RECIPES if candidate.dataset == dataset):
             rows = recipe.rows(frame, {name: table.rows for name, table in tables.items()})
-            found += _merged(recipe, list(rows), tables[recipe.table])
+            report += _merged(recipe, list(rows), tables[recipe.table])
             _record_access(tables["sources"], recipe, frame, today)
-    frame = pl.DataFrame(found, schema=dict.fromkeys(COLUMNS, pl.String))
+    frame = pl.DataFrame(report, schema=dict.fromkeys(COLUMNS, pl.String))
     if apply:
         _record(frame, tables, today)
         _write([table for name, table in tables.items() if table.text() != before[name]])
@@ -149,7 +149,7 @@ def _read_all(place: str | Path | None) -> dict[str, _Table]:
 
 def _write(tables: Iterable[_Table]) -> None:
     """Write source files, all or none."""
-    if texts := {each.path: each.text().encode() for each in tables}:
+    if texts := {table.path: table.text().encode() for table in tables}:
         home = next(iter(texts)).parent
         with locked(home):
             replace_files({path.name: text for path, text in texts.items()}, home)
@@ -185,7 +185,7 @@ def _merged(recipe: Recipe, rows: list[Row], table: _Table) -> Iterator[dict[str
             continue
         if old is None:
             new = _started(row, recipe, table, taken)
-            place = max((at for at, each in enumerate(table.rows) if each["source"] == recipe.source), default=None)
+            place = max((at for at, line in enumerate(table.rows) if line["source"] == recipe.source), default=None)
             table.rows.insert(len(table.rows) if place is None else place + 1, new)
             taken.add(new[table.key])
             yield change(new[table.key], "added", now=new.get("name") or new["locator"])
@@ -218,7 +218,7 @@ def _started(row: Row, recipe: Recipe, table: _Table, taken: set[str]) -> dict[s
     new["source"] = recipe.source
     if "statement" in table.header:
         entity = table.header[1]
-        same = {each[entity] for each in table.rows if each.get("name") == new["name"]}
+        same = {line[entity] for line in table.rows if line.get("name") == new["name"]}
         new[entity] = next(iter(sorted(same)), new[entity])
         base = f"{new[entity]}@{recipe.source}"
         new["statement"] = next(
@@ -232,7 +232,7 @@ def _started(row: Row, recipe: Recipe, table: _Table, taken: set[str]) -> dict[s
 
 def _record_access(sources: _Table, recipe: Recipe, frame: pl.DataFrame, day: date) -> None:
     """Set the dates of access and, where the rows have dates, of publication in the table of sources."""
-    row = next(each for each in sources.rows if each["source"] == recipe.source)
+    row = next(line for line in sources.rows if line["source"] == recipe.source)
     row["accessed"] = max(row["accessed"], day.isoformat())
     if recipe.newest:
         row["published"] = max(row["published"], str(frame[recipe.newest].max())[:10])
@@ -267,13 +267,13 @@ def changes(
     import polars as pl
 
     before, after = _read_all(file_path("since", since)), _read_all(sources)
-    found = [
+    report = [
         change
         for name, table in after.items()
         if name not in UNRECORDED
         for change in _between(before.get(name), table)
     ]
-    frame = pl.DataFrame(found, schema=dict.fromkeys(COLUMNS, pl.String))
+    frame = pl.DataFrame(report, schema=dict.fromkeys(COLUMNS, pl.String))
     if apply:
         _record(frame, after, day or datetime.now(UTC).date())
         _write([after[CHANGES]])
@@ -284,7 +284,9 @@ def _between(before: _Table | None, after: _Table) -> Iterator[dict[str, str | N
     """Yield the differences between two states of a table; new tables belong to the changelog of releases."""
     if before is None or after.name not in resources():
         return
-    old, new = ({key: row for key, row in each.named().items() if row["source"] != FITTED} for each in (before, after))
+    old, new = (
+        {key: row for key, row in table.named().items() if row["source"] != FITTED} for table in (before, after)
+    )
     for key, row in new.items():
         source = row["source"]
         was = old.pop(key, None)
@@ -299,29 +301,29 @@ def _between(before: _Table | None, after: _Table) -> Iterator[dict[str, str | N
 
 
 def _change(
-    table: str, source: str, row: str, what: str, column: str = "", was: str = "", now: str = "", why: str = ""
+    table: str, source: str, row: str, change: str, column: str = "", was: str = "", now: str = "", why: str = ""
 ) -> dict[str, str | None]:
     """Return one row of the report."""
-    cells = (table, source, row, what, column or None, was or None, now or None, why or None)
+    cells = (table, source, row, change, column or None, was or None, now or None, why or None)
     return dict(zip(COLUMNS, cells, strict=True))
 
 
-def _record(found: pl.DataFrame, tables: Mapping[str, _Table], day: date) -> None:
+def _record(report: pl.DataFrame, tables: Mapping[str, _Table], day: date) -> None:
     """Append the written changes to the changelog of the data."""
     log = tables[CHANGES]
     stem = f"{day:%Y_%m_%d}"
     number = sum(row[log.key].startswith(stem) for row in log.rows)
-    rows = {name: tables[name].named() for name in found["table"].unique()}
-    for each in found.iter_rows(named=True):
-        if each["what"] not in ("added", "changed", "removed"):
+    rows = {name: tables[name].named() for name in report["table"].unique()}
+    for entry in report.iter_rows(named=True):
+        if entry["what"] not in ("added", "changed", "removed"):
             continue
         number += 1
-        row = rows[each["table"]].get(each["row"], {})
+        row = rows[entry["table"]].get(entry["row"], {})
         cells = {
             "data_change": f"{stem}_{number:05d}",
             "day": day.isoformat(),
-            **{name: each[name] or "" for name in ("table", "row", "what", "column", "was", "now", "source")},
-            "locator": row.get("locator") or each["row"],
+            **{name: entry[name] or "" for name in ("table", "row", "what", "column", "was", "now", "source")},
+            "locator": row.get("locator") or entry["row"],
             "as_of": row.get("as_of") or "",
         }
         log.rows.append(dict.fromkeys(log.header, "") | cells)

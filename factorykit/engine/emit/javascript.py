@@ -71,15 +71,15 @@ def as_javascript(root: Term, names: Mapping[str, str] | None = None, tables: st
 
 def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
     """Return the columns of tables that the steps look into, by their name, and each cell by its words."""
-    found: dict[str, Mapping[str, float]] = {}
+    columns: dict[str, Mapping[str, float]] = {}
 
     def visit(node: Term) -> None:
         if isinstance(node, Lookup):
-            found[node.column] = node.values
+            columns[node.column] = node.values
 
     for step in chain:
         visit(step.term)
-    return found
+    return columns
 
 
 def chain_function(chain: Sequence[Step], name: str = "chain") -> str:
@@ -97,12 +97,12 @@ def needs(chain: Iterable[Step]) -> dict[str, tuple[str, ...]]:
 def rules_list(known: Collection[str]) -> str:
     """Return the rules that can be applied to the known quantities, in order, each with a remedy."""
     applicable = [rule for rule in RULES if set(known).issuperset(rule.arguments)]
-    each = [
+    entries = [
         f"{{name: {json.dumps(rule.name)}, remedy: {json.dumps(rule.remedy)}, "
         f"holds: ({{{', '.join(rule.arguments)}}}) => {condition(rule.holds)}}}"
         for rule in applicable
     ]
-    return f"[{', '.join(each)}]"
+    return f"[{', '.join(entries)}]"
 
 
 def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Collection[str]) -> str:
@@ -143,7 +143,7 @@ def brief(functions: Sequence[str]) -> list[str]:
     ['function f(g) {\nconst a = g.tokens;\nreturn {"tokens": a};\n}']
     """
     whole = "\n".join(functions)
-    used = Counter(found[1] for found in NAME.finditer(whole) if found[1])
+    used = Counter(match[1] for match in NAME.finditer(whole) if match[1])
     own = set(re.findall(r"\b(?:const|let) (\w+)", whole))
     free = (
         name
@@ -152,7 +152,7 @@ def brief(functions: Sequence[str]) -> list[str]:
         if name not in used and name not in KEYWORDS
     )
     short = {name: next(free) for name, _ in used.most_common() if name in own}
-    return [NAME.sub(lambda found: short.get(found[1], found[0]), text) for text in functions]
+    return [NAME.sub(lambda match: short.get(match[1], match[0]), text) for text in functions]
 
 
 def object_of(names: Iterable[str]) -> str:
@@ -177,5 +177,5 @@ def _held(value: Term) -> str:
 
 def condition(holds: Callable[..., Any]) -> str:
     """Return a condition over quantities as an expression."""
-    found = holds(*map(Symbol, arguments(holds)))
-    return as_javascript(term(float(found)) if isinstance(found, bool) else found)
+    holding = holds(*map(Symbol, arguments(holds)))
+    return as_javascript(term(float(holding)) if isinstance(holding, bool) else holding)

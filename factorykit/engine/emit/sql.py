@@ -55,8 +55,8 @@ def _lookup(words: list[Any], values: Mapping[str, float]) -> Any:
     key = duckdb.FunctionExpression(
         "concat_ws", constant(" "), *[constant(w) if isinstance(w, str) else w for w in words]
     )
-    found: Any = None
+    case: Any = None
     for text, value in values.items():
         test = key == constant(text)
-        found = duckdb.CaseExpression(test, constant(value)) if found is None else found.when(test, constant(value))
-    return found
+        case = duckdb.CaseExpression(test, constant(value)) if case is None else case.when(test, constant(value))
+    return case

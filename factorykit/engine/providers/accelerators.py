@@ -188,7 +188,7 @@ def missing_message(names: Collection[str], words: Mapping[str, str]) -> str:
     """
     key = words.get("accelerator", "")
     chip = chips()[key]["name"] if key in chips() else "this accelerator"
-    known = [each for each in (*SIXTEEN_BITS, *FEW_BITS) if key in chips() and _peak(chips()[key], each)]
+    known = [precision for precision in (*SIXTEEN_BITS, *FEW_BITS) if key in chips() and _peak(chips()[key], precision)]
     if "peak_flop_per_s" in names and known:
         fault = f"{chip} has no arithmetic at precision = {words.get('precision')}; it computes in {', '.join(known)}"
         return f"{fault}. Otherwise give {' and '.join(names)}"
@@ -206,13 +206,13 @@ def cell(name: str) -> Cell:
     """
     words = ("accelerator", "precision") if name in BY_PRECISION else ("accelerator",)
     formats = (*SIXTEEN_BITS, *FEW_BITS) if name in BY_PRECISION else ("",)
-    found = {
+    columns = {
         f"{key} {precision}".strip(): value
         for key, chip in chips().items()
         for precision in formats
         if (value := BROUGHT[name](chip, precision)) is not None
     }
-    return Cell(name, words, MappingProxyType(found))
+    return Cell(name, words, MappingProxyType(columns))
 
 
 def specification_source(name: str, accelerator: str) -> str:

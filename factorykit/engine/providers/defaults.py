@@ -47,7 +47,7 @@ class Default:
 def defaults() -> Mapping[str, Default]:
     """Return the table of defaults by quantity; empty where the tables are not built yet."""
     try:
-        found = rows("defaults")
+        listed = rows("defaults")
     except DatasetError:
         return MappingProxyType({})
     names = ("source", "locator", "note", "grows_with", "asked")
@@ -56,7 +56,7 @@ def defaults() -> Mapping[str, Default]:
             row["quantity"]: Default(
                 row["quantity"], row["value"], row["basis"], **{name: row[name] or "" for name in names}
             )
-            for row in found
+            for row in listed
         }
     )
 
@@ -92,8 +92,8 @@ def _rental() -> dict[str, float]:
 
     price = "rental_usd_per_accelerator_h"
     offers = table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
-    each = offers.group_by("accelerator", "provider").agg(pl.col(price).min())
-    offered = each.group_by("accelerator").agg(pl.col(price).median()).sort("accelerator")
+    cheapest = offers.group_by("accelerator", "provider").agg(pl.col(price).min())
+    offered = cheapest.group_by("accelerator").agg(pl.col(price).median()).sort("accelerator")
     stated = table("prices").filter(kind="on demand").select("accelerator", f"{price}_median")
     return dict(stated.collect().iter_rows()) | dict(offered.collect().iter_rows())
 
@@ -116,9 +116,9 @@ def _rack_share() -> dict[str, float]:
     """Return the cost of a node's part of a rack by chip: the lower price of the preferred statement."""
     import polars as pl
 
-    each = pl.col("price_usd_low") / pl.col("accelerators")
+    price = pl.col("price_usd_low") / pl.col("accelerators")
     priced = table("nodes").filter(pl.col("preferred") != "", level="rack").drop_nulls("price_usd_low")
-    rows = priced.select("accelerator", each * defaults()["accelerators_per_node"].value).collect()
+    rows = priced.select("accelerator", price * defaults()["accelerators_per_node"].value).collect()
     return dict(rows.iter_rows())
 
 

@@ -48,10 +48,10 @@ def frameworks() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def releases() -> Mapping[str, Mapping[str, float]]:
     """Return the year and part of a year from which each framework has each feature."""
-    found: dict[str, dict[str, float]] = {}
+    since: dict[str, dict[str, float]] = {}
     for row in table("framework_features").collect().iter_rows(named=True):
-        found.setdefault(row["framework"], {})[row["quantity"]] = row["since_year"]
-    return found
+        since.setdefault(row["framework"], {})[row["quantity"]] = row["since_year"]
+    return since
 
 
 @cache
