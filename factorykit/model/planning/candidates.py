@@ -68,6 +68,8 @@ RESULTS: Final = (
     "failures_per_day",
 )
 """Results of a plan that have an interval."""
+SHARED: Final = ("global_batch_size", "campaign_pace")
+"""Inputs that every plan states beside its results."""
 COMMON_RESULTS: Final = (
     "data_parallel",
     "micro_batches",
@@ -172,7 +174,7 @@ def dense(parameters: float) -> Scenario:
         "tied_embeddings": 0.0,
     }
     source = "chosen: depth by interpolation between the sizes of Llama 3, widths that fill the size"
-    return Scenario.sourced(f"{parameters / 1e9:.3g}B dense", shape, dict.fromkeys(shape, source))
+    return Scenario.sourced(f"{_size(parameters)} dense", shape, dict.fromkeys(shape, source))
 
 
 def mixture(parameters: float, active: float | None = None) -> Scenario:
@@ -191,14 +193,19 @@ def mixture(parameters: float, active: float | None = None) -> Scenario:
     one = sizes[nearest] - evaluate(shape | {"experts": fewer}, "parameters")["parameters"]
     wanted = before + (parameters - sizes[nearest]) / one
     shape["experts"] = max(round(wanted / EXPERTS_STEP), 1) * float(EXPERTS_STEP)
-    label = f"{parameters / 1e9:.4g}B mixture"
+    label = f"{_size(parameters)} mixture"
     if active is not None:
         more = (active - evaluate(shape, "active_parameters")["active_parameters"]) / one
         visited = max(round(float(shape["experts_per_token"]) + more), 1)
         shape["experts_per_token"] = min(float(visited), float(shape["experts"]))
-        label = f"{parameters / 1e9:.4g}B A{active / 1e9:.4g}B mixture"
+        label = f"{_size(parameters)} A{_size(active)} mixture"
     source = f"chosen: shape of {nearest}, with as many experts as fill the size"
     return Scenario.sourced(label, shape, dict.fromkeys(shape, source))
+
+
+def _size(parameters: float) -> str:
+    """Return a number of parameters as sizes of models are written: 70B, 1.2T."""
+    return f"{parameters / 1e12:.4g}T" if parameters >= 1e12 else f"{parameters / 1e9:.4g}B"
 
 
 @cache
@@ -351,6 +358,6 @@ def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapp
     import polars as pl
 
     chain = chain_of(fixed, tuple(rows.columns), way, using)
-    wanted = [name for name in chain.outputs if name not in rows.columns]
+    wanted = [name for name in (*chain.outputs, *SHARED) if name not in rows.columns]
     results = [pl.lit(chain.known[name]).alias(name) if name in chain.known else pl.col(name) for name in wanted]
     return chain.extend(rows.lazy()).select(*rows.columns, *results).filter(pl.col("wall_days") < math.inf).collect()

@@ -41,30 +41,33 @@ def published_runs() -> pl.DataFrame:
     """
     import polars as pl
 
-    recipes = table("training_runs").filter(kind="training_run").select("model", *RECIPE).unique("model")
     released = table("models").select("model", "released")
-    rows = (
+    runs = (
         table("runs")
         .drop_nulls(["accelerator", "tokens", "parameters"])
         .filter(pl.any_horizontal(pl.col("wall_days", "accelerator_hours").is_not_null()))
-        .join(recipes, on="model", how="left")
         .join(released, left_on="model_key", right_on="model", how="left")
         .sort("run")
         .collect()
     )
-    every = [_published(row) for row in rows.iter_rows(named=True)]
-    found = pl.DataFrame([row for row in every if row], infer_schema_length=None)
-    return found.unique(["accelerator", "tokens", "measured_days"], keep="first", maintain_order=True)
+    measured = table("training_runs").drop_nulls("seq_len").collect()
+    recipes = measured.with_columns(architecture=_architectures(measured["model"]))
+    rows = [
+        _published(row, _recipe_of(row, recipes))
+        for row in runs.with_columns(architecture=_architectures(runs["model"])).iter_rows(named=True)
+    ]
+    published = pl.DataFrame([row for row in rows if row], infer_schema_length=None)
+    return published.unique(["accelerator", "tokens", "measured_days"], keep="first", maintain_order=True)
 
 
 def recipe(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sequence length, batch, number format and software of a published run, where known."""
-    known = ("precision", "sequence_length", "software_year")
-    found = {name: run[name] for name in known if run.get(name) is not None}
+    stated = ("precision", "sequence_length", "software_year")
+    values = {name: run[name] for name in stated if run.get(name) is not None}
     if run.get("batch_tokens"):
         sequences = run["batch_tokens"] / run["sequence_length"]
-        found["global_batch_size"] = nearest_batch(sequences, run["accelerators"])
-    return found
+        values["global_batch_size"] = nearest_batch(sequences, run["accelerators"])
+    return values
 
 
 def conditions(model: Any) -> dict[str, Any]:
@@ -79,17 +82,35 @@ def conditions(model: Any) -> dict[str, Any]:
 
     runs = published_runs().drop_nulls("architecture")
     name = identify("architecture", model) if isinstance(model, str) else ""
-    found = runs.filter(pl.col("architecture") == name).sort("tokens", descending=True)
-    if found.is_empty():
+    of_model = runs.filter(pl.col("architecture") == name).sort("tokens", descending=True)
+    if of_model.is_empty():
         known = ", ".join(runs["architecture"].unique().sort())
         raise ScenarioError(f"as_run needs a model whose run is published, got {model!r}; known are {known}")
-    run = found.row(0, named=True)
+    run = of_model.row(0, named=True)
     return {"tokens": run["tokens"], "chips": run["accelerator"], "counts": run["accelerators"], **recipe(run)}
 
 
-def _published(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _recipe_of(run: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
+    """Return the recipe of a run: as stated for it, or as its layout was measured on as many of the same accelerators.
+
+    Rows of the same name come before those of the same architecture; short sequences are those of the main stage.
+    """
+    import polars as pl
+
+    same = pl.col("model") == run["model"]
+    if run["architecture"]:
+        same |= pl.col("architecture") == run["architecture"]
+    own = (pl.col("accelerator") == run["accelerator"]) & (
+        pl.col("accelerator_count") == pl.lit(run["accelerators"], pl.Float64)
+    )
+    stated = rows.filter(same, (pl.col("kind") == "training_run") | own.fill_null(value=False))
+    first = stated.sort(pl.col("model") != run["model"], pl.col("kind") != "training_run", "seq_len")
+    return first.select(RECIPE).head(1).to_dicts()[0] if stated.height else dict.fromkeys(RECIPE)
+
+
+def _published(row: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a row of the table as a question and its outcome, None for experts whose shape is unknown."""
-    architecture = _architecture(row["model"])
+    architecture = row["architecture"]
     active = row["active_parameters"] or row["parameters"]
     if architecture is None and active < row["parameters"]:
         return None
@@ -100,7 +121,7 @@ def _published(row: Mapping[str, Any]) -> dict[str, Any] | None:
         wanted = 2.0 ** round(math.log2(hours * SECONDS_PER_HOUR / (DEFAULT_DAYS * SECONDS_PER_DAY)))
         count = min(max(wanted, MIN_ACCELERATORS), MAX_ACCELERATORS)
     days = row["wall_days"] or hours * SECONDS_PER_HOUR / SECONDS_PER_DAY / count
-    sequence = row["seq_len"] or (LONG_SEQUENCE if year >= LONG_YEAR else SHORT_SEQUENCE)
+    sequence = stated["seq_len"] or (LONG_SEQUENCE if year >= LONG_YEAR else SHORT_SEQUENCE)
     return {
         **{name: row[name] for name in STATED},
         "architecture": architecture,
@@ -108,12 +129,17 @@ def _published(row: Mapping[str, Any]) -> dict[str, Any] | None:
         "accelerators_stated": row["accelerators"] is not None,
         "training_flop": training_flop(active, row["tokens"]),
         "software_year": max(year - START_LAG, MIN_SOFTWARE_YEAR),
-        "precision": row["precision"],
+        "precision": stated["precision"],
         "sequence_length": sequence,
-        "batch_tokens": row["global_batch_tokens"],
+        "batch_tokens": stated["global_batch_tokens"],
         "measured_days": days,
         "measured_usd": row["cost_usd"],
     }
+
+
+def _architectures(models: pl.Series) -> pl.Series:
+    """Return the known architecture of each model name, null where only its size is known."""
+    return models.replace_strict({name: _architecture(name) for name in models.unique().drop_nulls()}, default=None)
 
 
 def _architecture(model: str) -> str | None:

@@ -52,6 +52,7 @@ SHOWN: Final = (
     "training_energy_kwh",
     "training_carbon_kg",
     "goodput",
+    "campaign_pace",
     "predicted_mfu",
     "model_flop_per_s_per_accelerator",
     "step_s",
@@ -471,7 +472,13 @@ def sentence(plan: Plan) -> str:
 
 
 def _sentences(plan: Plan) -> list[str]:
-    return [text for text in (sentence(plan), ties(plan), evidence(plan)) if text]
+    return [text for text in (sentence(plan), *chances(plan), ties(plan), evidence(plan)) if text]
+
+
+def chances(plan: Plan) -> list[str]:
+    """Return the chance of keeping the deadline and the budget, where they are given."""
+    kept = plan.bottlenecks.drop_nulls("chance").select("limit", "chance")
+    return [f"Chance of keeping the {limit}: {chance * 100:.0f} %." for limit, chance in kept.iter_rows()]
 
 
 def ties(plan: Plan) -> str:
@@ -482,11 +489,11 @@ def ties(plan: Plan) -> str:
     tied = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
     varied = plan.request.varied
     listed = [
-        f"{_alternative(row, best, varied)} in {row['tie'].replace(', ', ' and ')}"
+        f"{_alternative(row, best, varied)}, in {row['tie'].replace(', ', ' and ')}"
         for row in tied.head(MAX_TIES).to_dicts()
     ]
     more = f"; {tied.height - MAX_TIES} more in alternatives" if tied.height > MAX_TIES else ""
-    return f"Within 90 % a tie with {'; '.join(listed)}{more}." if listed else ""
+    return f"Equal within the 90 % interval: {'; '.join(listed)}{more}." if listed else ""
 
 
 def evidence(plan: Plan) -> str:

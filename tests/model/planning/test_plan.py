@@ -190,7 +190,7 @@ def test_a_limit_binds_only_where_most_of_it_is_used(llama: fk.Plan) -> None:
 
 def test_a_tie_is_reported(llama: fk.Plan) -> None:
     assert llama.best["accelerator"].item() == "h100_sxm"
-    assert "Within 90 % a tie with NVIDIA B200 (HGX), rented in days and dollars." in str(llama)
+    assert "Equal within the 90 % interval: NVIDIA B200 (HGX), rented, in days and dollars." in str(llama)
     alone = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[64])
     assert "tie" not in str(alone)
 
