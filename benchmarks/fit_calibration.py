@@ -24,6 +24,7 @@ from factorykit.model.performance.gaussian_process import (
     rbf_kernel,
 )
 from factorykit.model.performance.layout_features import features
+from factorykit.model.performance.software import shared_residual
 
 MIN_ROWS, ROWS, DRAWS, ITERATIONS = 20, 12, 8, 80
 UNIFORM = dict.fromkeys(HYPERPARAMETER_GRID, 1.0 / len(HYPERPARAMETER_GRID))
@@ -45,10 +46,11 @@ def likelihoods(measured: Measured, family: str) -> Likelihoods:
         return []
     own, start, (names, prior_sd) = measured.only(rows), constants(family), calibrated_constants()
     at = own.chosen(dict(start))
-    residuals = log_residuals(own, start, names, at)
+    chosen = own.frame[at.tolist()]
+    residuals = log_residuals(own, start, names, at, shared_residual(chosen, without=None)["step_pace"])
     now = residuals(np.zeros(len(names)))
     slopes = jacobian(residuals, np.zeros(len(names)), now, prior_sd) * prior_sd
-    where, noise_ratio = features(own.frame[at.tolist()]), 1.0 + own.arrays["assumed_inputs"][at]
+    where, noise_ratio = features(chosen), 1.0 + own.arrays["assumed_inputs"][at]
     draw, found = np.random.default_rng(0), []
     for _ in range(DRAWS):
         some = draw.permutation(len(at))[:ROWS]

@@ -8,6 +8,7 @@ their sweep, and with their chip.
 from __future__ import annotations
 
 import csv
+import itertools
 import sys
 from pathlib import Path
 from typing import Final
@@ -37,7 +38,7 @@ PATH: Final = Path(__file__).parents[1] / "data" / "sources" / "serving_constant
 PHYSICAL: Final = ("EXPERT_RATE_SHARE", "EXPERT_LAYER_S", "STEP_TOKEN_S", "DRAFT_S", "SCALE_OUT_MESSAGE_S")
 """Constants of `formulas.serving.calibration`."""
 DEFAULTS: Final = ("draft_acceptance", "serving_layer_s", "serving_step_s", "serving_message_s")
-QUEUE: Final = ("queued_share", "serving_request_s")
+QUEUE: Final = ("queued_share", "serving_request_s", "first_token_steps")
 LEAST_NOISE: Final = 0.15
 """Least noise of separate prefill: copies of one measurement in the table must not pass for repeated ones."""
 LARGEST_LINEAR: Final = 0.015
@@ -210,15 +211,15 @@ def refitted(values: dict, rows: tuple) -> dict:
 def physical() -> dict[str, float]:
     """Return the constants of the formulas, of defaults and of engines that fit both latencies best.
 
-    Robust least squares of logarithms, half the weight on the first token; rows of a model, chip and engine that has
-    many count less. They are rounded by hand into `formulas.serving.calibration`, `quantities.csv` and
-    `serving_constants.csv`.
+    Robust least squares of logarithms, half the weight on the first token, that of separate prefill left out, which
+    benchmarks inflate by set-up; rows of a model, chip and engine that has many count less. They are rounded by hand
+    into `formulas.serving.calibration`, `quantities.csv` and `serving_constants.csv`.
     """
     rows, found, ttft, tpot = predict.measured()
-    engines = np.array([row["engine"] for row in rows.words])
     groups = [" ".join(row[word] for word in CALIBRATED) for row in rows.words]
     _, at, counts = np.unique(groups, return_inverse=True, return_counts=True)
     weight = counts[at] ** -0.25
+    shared = 0.5 * np.array([row["mode"] == "agg" for row in rows.words])
     defaults = dict(fk.quantities().select("name", "default").iter_rows())
     first = {name: getattr(calibration, name) for name in PHYSICAL} | {name: defaults[name] for name in DEFAULTS}
     first |= {f"{name} {engine}": constants(engine)[name] for engine in predict.ENGINES for name in QUEUE}
@@ -229,13 +230,12 @@ def physical() -> dict[str, float]:
             setattr(calibration, name, values[name])
         for cached in (run.column_groups, run._columns, run._parts):  # they hold the former constants
             getattr(cached, "cache_clear", lambda: None)()
-        own = {name: np.array([values[f"{name} {engine}"] for engine in engines]) for name in QUEUE}
+        for engine, name in itertools.product(predict.ENGINES, QUEUE):
+            constants(engine)[name] = values[f"{name} {engine}"]
         given = {name: pl.lit(values[name]) for name in DEFAULTS}
-        queued = pl.Series(own["queued_share"]) * rows.prefill["concurrent_requests"]
-        prefill = rows.prefill.with_columns(**given, queued_prefills=queued)
-        prefill = prefill.with_columns(serving_request_s=pl.Series(own["serving_request_s"]))
-        new = predict.physics(predict.Rows(rows.words, rows.decode.with_columns(**given), prefill, rows.load))
-        both = [tpot + np.log(found.tpot / new.tpot), 0.5 * (ttft + np.log(found.ttft / new.ttft))]
+        sides = [side.with_columns(**given) for side in (rows.decode, rows.prefill)]
+        new = predict.physics(predict.Rows(rows.words, *sides, rows.load))
+        both = [tpot + np.log(found.tpot / new.tpot), shared * (ttft + np.log(found.ttft / new.ttft))]
         return np.concatenate([weight * each for each in both])
 
     best = least_squares(residuals, np.log(list(first.values())), loss="soft_l1", f_scale=0.3, max_nfev=20)

@@ -3,11 +3,14 @@
 ``python -m benchmarks.validation`` fits again without each family, publisher, framework and generation of chips in
 turn (in folds), and on what was released before a time; then it calibrates on a few rows of a family left out and
 writes what that leaves to data/sources/few_shots.csv. It prints median and 90th percentile of the miss, coverage of the
-interval, and the order of layouts by tokens per FLOP.
+interval, and the order of layouts by tokens per FLOP. ``python -m benchmarks.validation serving`` prints how well
+`factorykit.serve` chooses among measured configurations whose latencies it did not see.
 """
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,9 +23,15 @@ import polars as pl
 from factorykit.data import tables
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.providers.constants import constants
+from factorykit.formulas import arguments
 from factorykit.model.performance.calibration import Calibration, calibrate
 from factorykit.model.performance.fit_constants import Measured, fit
 from factorykit.model.performance.training_runs import software_year
+from factorykit.model.serving import predict
+from factorykit.model.serving.plan import DEVIATIONS
+from factorykit.model.serving.predict import Rows
+from factorykit.model.serving.risk import expected_cost
+from factorykit.model.serving.validate import sweep
 from factorykit.model.validation.validate import validate
 from factorykit.model.validation.whole_runs import validate_runs
 
@@ -33,6 +42,13 @@ LEAST_ROWS = 10
 DRAWS = 4
 MOST_ROWS = 120
 """Rows of a family that are looked at in one draw."""
+LIMITS = ("ttft", "tpot")
+LENGTHS = ("input_tokens", "output_tokens")
+LAYOUT = ("tensor_parallel", "attention_data_parallel", "pipeline_parallel", "expert_parallel")
+SIDES = ("", "prefill_")
+FIFTHS = np.arange(1, 5) / 5
+WITHIN = 0.05
+LEAST_CONFIGURATIONS = 4
 FILE = Path(__file__).parents[1] / "data" / "sources" / "few_shots.csv"
 
 
@@ -50,6 +66,91 @@ def main() -> None:
         print(f"released from {month} on", line(validate(later, calibration=values)))
     report_few_shots(few_shots(rows))
     whole_runs()
+
+
+def serving() -> None:
+    """Print how much less than the best measured one the chosen configuration of each sweep serves within limits.
+
+    A sweep has the measured configurations (layout, workers, drafts and concurrency; repeated ones as geometric mean)
+    of one engine, chip, model, number format and pair of lengths: at least four, of two layouts or more. Limits of the
+    time to first token, of the time per output token and of both are at fifths of the measured range, in logarithms;
+    those that no configuration keeps are left out. The configuration that `factorykit.serve` ranks first, by
+    predictions without its layout or without its whole sweep, is compared with the best measured one within the limits
+    by tokens/s per accelerator. A choice that breaks a limit as measured loses everything. Latencies that are known
+    show what the error of the others costs.
+    """
+    rows = predict.measured()[0]
+    names = ("engine", "chip", "model", "format")
+    lengths = rows.decode.select(LENGTHS).iter_rows()
+    sweeps = [" ".join(map(str, (*(w[name] for name in names), *s))) for w, s in zip(rows.words, lengths, strict=True)]
+    layouts = [sweep(*each) for each in zip(rows.words, rows.decode.iter_rows(named=True), strict=True)]
+    for what, groups, known in (
+        ("layout left out", layouts, ()),
+        ("sweep left out", sweeps, ()),
+        ("layout left out, time to first token known", layouts, ("ttft",)),
+        ("layout left out, time per output token known", layouts, ("tpot",)),
+    ):
+        found = [regrets(some) for _, some in configurations(rows, sweeps, groups, known).group_by("sweep")]
+        for (limits,), some in pl.concat(found).sort("limits").group_by("limits", maintain_order=True):
+            regret, kept = some["regret"], some["regret"].filter(some["regret"] < 1.0)
+            print(
+                f"{what}, limits {limits}: {some.height} choices in {some['sweep'].n_unique()} sweeps, "
+                f"{(regret <= WITHIN).mean():.1%} within {WITHIN:.0%} of the best, {(regret == 1.0).mean():.1%} break "
+                f"a limit; regret {regret.median():.1%} / {regret.quantile(0.9):.1%}, of those that break none "
+                f"{kept.median():.1%} / {kept.quantile(0.9):.1%}"
+            )
+
+
+def configurations(rows: Rows, sweeps: Sequence[str], groups: Sequence[str], known: Sequence[str]) -> pl.DataFrame:
+    """Return measured configurations of known size beside predictions without their groups; some latencies known."""
+    physics, *residuals = predict.measured()[1:]
+    left = [
+        (residual, np.full(len(residual), 1e-3)) if name in known else predict.without(name, groups)
+        for name, residual in zip(LIMITS, residuals, strict=True)
+    ]
+    found = pl.DataFrame(predict.summary(rows, physics, *left[0], *left[1]))
+    truth = pl.DataFrame([pl.Series(n, v * np.exp(r)) for n, v, r in zip(LIMITS, physics[2:4], residuals, strict=True)])
+    decode, prefill = (side.select(*LENGTHS, *LAYOUT, "draft_tokens") for side in (rows.decode, rows.prefill))
+    frame = pl.concat(
+        [decode, prefill.select(pl.all().name.prefix("prefill_")), rows.load, found, truth], how="horizontal"
+    ).with_columns(sweep=pl.Series(sweeps), mode=pl.Series([row["mode"] for row in rows.words]))
+    size, prompts = (pl.reduce(lambda a, b: a * b, [pl.col(side + name) for name in LAYOUT[:3]]) for side in SIDES)
+    apart = pl.when(mode="agg").then(0.0).otherwise(prompts * pl.col("prefill_workers"))
+    latency = pl.col("ttft") + (pl.col("output_tokens") - 1.0) * pl.col("tpot")
+    frame = frame.with_columns(accelerators=size * pl.col("workers") + apart, rate=pl.col("concurrency") / latency)
+    frame = frame.filter(pl.col("mode") != "disagg_open").with_columns(
+        rate=pl.col("rate") * pl.col("output_tokens") / pl.col("accelerators"),
+        predicted=pl.col("tokens_per_s") / pl.col("accelerators"),
+    )
+    same = ["sweep", "mode", *(side + name for side in SIDES for name in LAYOUT), "workers", "prefill_workers"]
+    return frame.group_by(*same, "concurrency", "draft_tokens", *LENGTHS, maintain_order=True).agg(
+        pl.col("^(ttft|tpot).*$", "rate", "predicted").log().mean().exp()
+    )
+
+
+def regrets(some: pl.DataFrame) -> pl.DataFrame:
+    """Return for each limit the share of the best measured rate that the chosen configuration of a sweep lacks."""
+    layouts = some.select(side + name for side in SIDES for name in LAYOUT).unique().height
+    found = []
+    ranges = {
+        name: some.select(pl.col(name).min().log(), pl.col(name).max().log().alias("end")).row(0) for name in LIMITS
+    }
+    marks = {name: [None, *np.exp(low + (high - low) * FIFTHS)] for name, (low, high) in ranges.items()}
+    for pair in itertools.product(*marks.values()) if some.height >= LEAST_CONFIGURATIONS and layouts > 1 else ():
+        limits = {name: limit for name, limit in zip(LIMITS, pair, strict=True) if limit is not None}
+        kept = pl.all_horizontal(True, *(pl.col(name) <= limit for name, limit in limits.items()))
+        best = some.filter(kept)["rate"].max() if limits else None
+        if best is None:
+            continue
+        deviations = {f"{n}_deviation": (pl.col(f"{n}_high_s") / pl.col(f"{n}_s")).log() / DEVIATIONS for n in LIMITS}
+        over = {f"{name}_over": pl.col(f"{name}_s") / limits.get(name, np.inf) for name in LIMITS}
+        ranked = some.with_columns(**deviations, **over, excess=pl.lit(1.0))
+        cost = expected_cost(*(ranked[name] for name in arguments(expected_cost)))[0] / ranked["predicted"]
+        excess = pl.max_horizontal("excess", *over)
+        chosen = ranked.with_columns(excess, cost=cost, kept=kept).sort("excess", "cost").row(0, named=True)
+        regret = 1.0 - chosen["rate"] / best if chosen["kept"] else 1.0
+        found.append({"sweep": chosen["sweep"], "limits": " and ".join(limits), "regret": regret})
+    return pl.DataFrame(found, {"sweep": pl.String, "limits": pl.String, "regret": pl.Float64})
 
 
 def whole_runs() -> None:
@@ -182,4 +283,4 @@ def order(validated: pl.DataFrame, by: Sequence[str] = ("group",)) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    serving() if sys.argv[1:] == ["serving"] else main()

@@ -323,9 +323,8 @@ def _inputs(parser: argparse.ArgumentParser, *, assume: bool = True) -> None:
 
 
 def _outputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
-    )
+    listed = {"action": "extend", "metavar": "A,B", "type": lambda text: text.split(",")}
+    parser.add_argument("--output", "-o", **listed, help="outputs (default: all); may be repeated")
 
 
 def _calibration(parser: argparse.ArgumentParser) -> None:
@@ -418,6 +417,8 @@ def _assumed(options: argparse.Namespace) -> pl.DataFrame:
 
 def _evaluate(options: argparse.Namespace) -> pl.DataFrame | None:
     asked: Any = _scenario(options)
+    if not (asked or options.rows):
+        raise ScenarioError("no quantity is given; give QUANTITY=VALUE, --preset or --rows")
     if options.rows:
         import polars as pl
 
@@ -577,9 +578,9 @@ def _plan(options: argparse.Namespace) -> int:
     asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
     asked |= {"calibration": _calibrated(options)} | ({"framework": options.framework} if options.framework else {})
     asked |= _given(options) | ({"as_run": True} if options.as_run else {})
-    found = fk.plan(asked.pop("model"), **asked)
-    _print_result(found, found.to_dict(), options)
-    return 0 if found.best["breaks"].item() is None else 1
+    plan = fk.plan(asked.pop("model"), **asked)
+    _print_result(plan, plan.to_dict(), options)
+    return 0 if plan.best["breaks"].item() is None else 1
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -593,15 +594,15 @@ def _serve(options: argparse.Namespace) -> int:
             raise ScenarioError("a load and --trace contradict each other; give one of them")
         options.load = fk.read_trace(options.trace)
         print(options.load, file=sys.stderr)
-    found = fk.serve(options.model, load=options.load, **asked, **_given(options))
-    _print_result(found, {"best": found.best, "breaks": found.breaks}, options)
-    return 1 if found.breaks else 0
+    deployment = fk.serve(options.model, load=options.load, **asked, **_given(options))
+    _print_result(deployment, {"best": deployment.best, "breaks": deployment.breaks}, options)
+    return 1 if deployment.breaks else 0
 
 
 def _post_train(options: argparse.Namespace) -> None:
     asked = {name: value for name in POST_TRAINING if (value := getattr(options, name)) is not None}
-    found = fk.post_train(options.model, options.accelerators, **asked)
-    _print_result(found, {"best": found.best}, options)
+    result = fk.post_train(options.model, options.accelerators, **asked)
+    _print_result(result, {"best": result.best}, options)
 
 
 def _short(value: Any) -> str:
@@ -620,15 +621,17 @@ def _calibrate(options: argparse.Namespace) -> pl.DataFrame | None:
     rows = text_io.read_frame(options.file)
     if options.design:
         return fk.Calibration.design(rows, options.design)
-    found = fk.calibrate(rows)
+    calibration = fk.calibrate(rows)
     if options.out:
-        found.save(options.out)
+        calibration.save(options.out)
     if options.json:
-        return _print_json({"rows": found.rows, "summary": list(found.summary), "excluded": dict(found.excluded)})
-    print(f"{found.rows} rows used" + (f", written to {options.out}" if options.out else ""))
-    for sentence in found.summary:
+        return _print_json(
+            {"rows": calibration.rows, "summary": list(calibration.summary), "excluded": dict(calibration.excluded)}
+        )
+    print(f"{calibration.rows} rows used" + (f", written to {options.out}" if options.out else ""))
+    for sentence in calibration.summary:
         print(sentence)
-    for name, reason in found.excluded.items():
+    for name, reason in calibration.excluded.items():
         print(f"not used: {name}: {reason}")
     return None
 

@@ -86,9 +86,9 @@ def plan(
     The model is a known one (llama3_70b), a size (70B) or 'largest'. Limits have units: '60 d', '20 M USD', '20 MW'.
     """
     limits = {"tokens": tokens, "deadline": deadline, "budget": budget, "power": power, "objective": objective}
-    found = fk.plan(model, chips=chips, counts=counts, sites=sites, **limits, **(inputs or {}))  # type: ignore[arg-type]
-    best = found.best.to_dicts()[0]
-    rows = found.to_dict()
+    training_plan = fk.plan(model, chips=chips, counts=counts, sites=sites, **limits, **(inputs or {}))  # type: ignore[arg-type]
+    best = training_plan.best.to_dicts()[0]
+    rows = training_plan.to_dict()
     text, assumed = rows.pop("answer"), rows.pop("assumed")
     cited = _cited(("accelerators", best["accelerator"]))
     return _answer(text, _units(best), _ends(best), assumed, cited, values=best, **rows)
@@ -112,13 +112,13 @@ def serve(
 
     One of load [requests/s], users, fleet (accelerators, of which the largest load is found) or trace (a file).
     """
-    found = fk.serve(
+    deployment = fk.serve(
         model, chips or "h200_sxm", load=load if trace is None else fk.read_trace(trace), users=users, fleet=fleet,
         ttft=ttft, tpot=tpot, input_tokens=input_tokens, output_tokens=output_tokens, precision=precision,
         engine=engine,
     )  # fmt: skip
-    best, cited = found.best, _cited(("accelerators", found.best["accelerator"]), ("serving_points", None))
-    return _answer(best, _units(best), _ends(best), found.assumed.to_dicts(), cited, breaks=found.breaks)
+    best, cited = deployment.best, _cited(("accelerators", deployment.best["accelerator"]), ("serving_points", None))
+    return _answer(best, _units(best), _ends(best), deployment.assumed.to_dicts(), cited, breaks=deployment.breaks)
 
 
 def search(
@@ -126,44 +126,44 @@ def search(
 ) -> dict[str, Any]:
     """List parallel layouts of a model on a cluster ({"accelerators": 512, "accelerator": "h100_sxm"}), best first."""
     asked = {"sequence_length": sequence_length, **cluster}
-    found = fk.search(model, asked, global_batch_size=global_batch_size, assume=True).collect()
-    shown = found.head(min(rows, MAX_ROWS)).to_dicts()
+    layouts = fk.search(model, asked, global_batch_size=global_batch_size, assume=True).collect()
+    shown = layouts.head(min(rows, MAX_ROWS)).to_dicts()
     cited = _cited(("architectures", model), ("accelerators", cluster.get("accelerator")), ("training_runs", None))
     ends = _ends(shown[0]) if shown else {}
-    return _answer(shown, _units(found.columns), ends, fk.assumed(asked).to_dicts(), cited, layouts=found.height)
+    return _answer(shown, _units(layouts.columns), ends, fk.assumed(asked).to_dicts(), cited, layouts=layouts.height)
 
 
 def audit(document: str | None = None, verdict: str | None = None, claim: str | None = None) -> dict[str, Any]:
     """Recompute published claims: stated and recomputed value with interval, unit, locator and verdict."""
-    found = fk.audit(document, verdict)
+    claims = fk.audit(document, verdict)
     if claim is not None:
-        one_of("claim", claim, found["claim"].to_list())
-        found = found.filter(claim=claim)
-    shown = found.head(MAX_ROWS).to_dicts()
-    counts = dict(found["verdict"].drop_nulls().value_counts().iter_rows())
+        one_of("claim", claim, claims["claim"].to_list())
+        claims = claims.filter(claim=claim)
+    shown = claims.head(MAX_ROWS).to_dicts()
+    counts = dict(claims["verdict"].drop_nulls().value_counts().iter_rows())
     units = {row["claim"]: row["unit"] for row in shown if row["unit"]}
     ends = {row["claim"]: _ends(row) for row in shown if _ends(row)}
-    cited = _cited(*(("sources", name) for name in found["document"].unique(maintain_order=True)))
-    return _answer(shown, units, ends, [], cited, claims=found.height, verdicts=counts)
+    cited = _cited(*(("sources", name) for name in claims["document"].unique(maintain_order=True)))
+    return _answer(shown, units, ends, [], cited, claims=claims.height, verdicts=counts)
 
 
 def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
-    cited, found = fk.sources(name, key).head(MAX_ROWS).to_dicts(), fk.table(name)
+    cited, frame = fk.sources(name, key).head(MAX_ROWS).to_dicts(), fk.table(name)
     if key is not None:
-        found = found.filter(pl.any_horizontal(pl.col(pl.String) == key))
-    shown = found.head(min(rows, MAX_ROWS)).collect().to_dicts()
-    return _answer(shown, _units(found.collect_schema()), _ends(shown[0]) if key and shown else {}, [], cited)
+        frame = frame.filter(pl.any_horizontal(pl.col(pl.String) == key))
+    shown = frame.head(min(rows, MAX_ROWS)).collect().to_dicts()
+    return _answer(shown, _units(frame.collect_schema()), _ends(shown[0]) if key and shown else {}, [], cited)
 
 
 def sql(query: str) -> dict[str, Any]:
     """Run one SELECT in DuckDB's SQL over the tables, read only, within 60 s and 2 GB."""
-    found = fk.sql(query)
+    result = fk.sql(query)
     used = [name for name in fk.tables()["table"] if re.search(rf"\b{name}\b", query)]
     cited = _cited(*((name, None) for name in used))
-    if "source" in found.columns:
-        cited = [row for row in cited if row["source"] in found["source"]]
-    return _answer(found.head(MAX_ROWS).to_dicts(), _units(found.columns), {}, [], cited, rows=found.height)
+    if "source" in result.columns:
+        cited = [row for row in cited if row["source"] in result["source"]]
+    return _answer(result.head(MAX_ROWS).to_dicts(), _units(result.columns), {}, [], cited, rows=result.height)
 
 
 TOOLS: Final = (evaluate, plan, serve, search, explain, audit, table, sql)
@@ -188,13 +188,13 @@ def server() -> MCPServer:
 
 def _notebooks() -> dict[str, str]:
     """Return the source of the notebooks by name: text, and code as blocks of Python."""
-    found = {}
+    notebooks = {}
     for file in notebooks_folder().glob("*.ipynb"):
         cells = json.loads(file.read_text("utf-8"))["cells"]
         texts = ((cell["cell_type"], "".join(cell["source"])) for cell in cells)
         parts = (f"```python\n{text}\n```" if kind == "code" else text for kind, text in texts)
-        found[file.stem] = "\n\n".join(parts)
-    return found
+        notebooks[file.stem] = "\n\n".join(parts)
+    return notebooks
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -208,13 +208,13 @@ def _json_or_error(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[st
 
     @wraps(tool)
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        with warnings.catch_warnings(record=True) as found:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FactorykitWarning)
             try:
                 answer = json_value(tool(*args, **kwargs))
             except FactorykitError as error:
                 raise tool_error(f"{type(error).__name__}: {error}") from error
-        return answer | {"warnings": list(dict.fromkeys(str(each.message) for each in found))}
+        return answer | {"warnings": list(dict.fromkeys(str(warning.message) for warning in caught))}
 
     return call
 
@@ -227,12 +227,12 @@ def _answer(answer: Any, units: Any, intervals: Any, assumptions: Any, sources: 
 
 def _cited(*rows: tuple[str, Any]) -> list[dict[str, Any]]:
     """Return the sources of rows of tables, each once; the locator only where a single row is named."""
-    found = [pl.DataFrame(schema={"source": pl.String})]
+    frames = [pl.DataFrame(schema={"source": pl.String})]
     for table, key in rows:
         columns = ["source", "citation", "url", *(["locator"] if key else []), "licence"]
         with suppress(UnknownName):  # a model from a file has no row
-            found.append(fk.sources(table, key).select(columns))
-    return pl.concat(found, how="diagonal").unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
+            frames.append(fk.sources(table, key).select(columns))
+    return pl.concat(frames, how="diagonal").unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
 
 
 def _step_sources(steps: pl.DataFrame) -> list[dict[str, str]]:

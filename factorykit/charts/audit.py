@@ -69,9 +69,9 @@ def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
             alt.Tooltip("ratio:Q", title="Recomputed over stated", format=".4~g"),
         ],
     )
-    one = started.mark_rule(color="gray", strokeDash=[4, 3]).encode(x=alt.datum(1.0))
+    agreement = started.mark_rule(color="gray", strokeDash=[4, 3]).encode(x=alt.datum(1.0))
     return finish(
-        (one + dots).properties(height=alt.Step(32)),
+        (agreement + dots).properties(height=alt.Step(32)),
         title,
         source=source,
         description="Recomputed over stated for the claims that are farthest off, a line per claim; one is agreement.",

@@ -41,16 +41,18 @@ def rows(payload: Mapping[str, Any]) -> pl.DataFrame:
     columns = payload.get("columns", ())
     if not payload.get("parameters"):
         frame = drawn(payload["specs"][0])
-        return frame.select(pl.col(each["field"]).alias(each["name"]) for each in columns if each["field"] in frame)
-    found = [pl.Series(columns[0]["name"], payload["grid"]["values"])]
+        return frame.select(
+            pl.col(column["field"]).alias(column["name"]) for column in columns if column["field"] in frame
+        )
+    series = [pl.Series(columns[0]["name"], payload["grid"]["values"])]
     for number, spec in enumerate(payload["specs"]):
-        own = [each for each in columns if each["spec"] == number and each["field"] != payload["grid"]["field"]]
-        computed = _computed(whole(payload, spec), [each["field"] for each in own])
-        found += [
-            pl.Series(each["name"], values, pl.Float64)
-            for each, values in zip(own, zip(*computed, strict=True), strict=True)
+        own = [column for column in columns if column["spec"] == number and column["field"] != payload["grid"]["field"]]
+        computed = _computed(whole(payload, spec), [column["field"] for column in own])
+        series += [
+            pl.Series(column["name"], values, pl.Float64)
+            for column, values in zip(own, zip(*computed, strict=True), strict=True)
         ]
-    return pl.DataFrame(found)
+    return pl.DataFrame(series)
 
 
 def _computed(spec: Mapping[str, Any], fields: Sequence[str]) -> list[list[float | None]]:
@@ -93,12 +95,12 @@ def csv(payload: Mapping[str, Any], credit: Sequence[str]) -> str:
 
 def columns(payload: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the columns of :func:`rows`: name, title and the unit of the numbers in the file."""
-    found = []
-    for each in payload.get("columns", ()):
-        name = each["name"].partition(" (")[0]
+    entries = []
+    for column in payload.get("columns", ()):
+        name = column["name"].partition(" (")[0]
         unit = vocabulary()[name].unit if name in vocabulary() else ""
-        found.append({"name": each["name"], "title": re.sub(r" \[[^\]]*\]", "", each["title"]), "unit": unit})
-    return found
+        entries.append({"name": column["name"], "title": re.sub(r" \[[^\]]*\]", "", column["title"]), "unit": unit})
+    return entries
 
 
 def framed(pictures: Sequence[str], title: str, foot: Sequence[str]) -> str:

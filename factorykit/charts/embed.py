@@ -124,8 +124,8 @@ def svg(spec: Mapping[str, Any]) -> str:
         text = _drawn(fixed)
     # Vega counts clip paths over the life of a process; a stored picture counts its own.
     clips = {name: f"clip{n}" for n, name in enumerate(dict.fromkeys(re.findall(r"clip\d+", text)))}
-    text = re.sub(r"clip\d+", lambda found: clips[found[0]], text)
-    text = TAG.sub(lambda found: re.sub(r"(\d\.\d\d)\d+", r"\1", found[0]), SPOKEN.sub("", text))
+    text = re.sub(r"clip\d+", lambda match: clips[match[0]], text)
+    text = TAG.sub(lambda match: re.sub(r"(\d\.\d\d)\d+", r"\1", match[0]), SPOKEN.sub("", text))
     return text if "'" in text else text.replace('"', "'")
 
 

@@ -66,7 +66,7 @@ def exploring(
     menus = {name: words for name in live.parameters if quantity(name).is_text and len(words := _words(live, name)) > 1}
     curves = [Case((label or "As given") if others else "")]
     for named_rival, scenario in others.items():
-        given = {name: live.found(name, scenario) for name in live.parameters if name != x}
+        given = {name: live.initial(name, scenario) for name in live.parameters if name != x}
         curves.append(Case(named_rival, given={name: value for name, value in given.items() if value is not None}))
     live = replace(live, menus=menus, curves=tuple(curves))
     rows = live.rows()
@@ -86,10 +86,10 @@ def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
     inputs = {name: chain.known[name] for name in vocabulary() if name in chain.resolution.inputs}
     using = {name: model for name, model in chain.question.using.items() if name not in inputs}
 
-    def found(changes: Mapping[str, float]) -> float:
+    def output_of(changes: Mapping[str, float]) -> float:
         return evaluate({**inputs, **changes}, output, using=using, assume=True)[output]
 
-    first = found({})
+    first = output_of({})
     moved: dict[str, float] = {}
     for name, value in inputs.items():
         row = quantity(name)
@@ -97,7 +97,7 @@ def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
             continue
         step = NUDGE if row.holds(value * NUDGE) else 1.0 / NUDGE
         with suppress(FactorykitError):  # a layout of 8.08 ranks is none
-            later = found({name: value * step})
+            later = output_of({name: value * step})
             if first > 0.0 and later > 0.0 and math.isfinite(later):
                 moved[name] = math.log(later / first) / math.log(step)
     shares = {name: share for name, share in moved.items() if abs(share) > 1e-4}
@@ -125,7 +125,7 @@ def _axis(moves: Mapping[str, float], output: str) -> str:
 def _scenarios(against: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     if isinstance(against, Mapping):
         return dict(mapping("against", against))
-    return {(found := preset(name)).label: found for name in strings("against", against)}
+    return {(scenario := preset(name)).label: scenario for name in strings("against", against)}
 
 
 def _spans_decades(rows: pl.DataFrame, output: str) -> bool:

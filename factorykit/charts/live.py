@@ -151,7 +151,7 @@ class Live:
                 f"{self.title}: the slider {idle[0]} moves none of {', '.join(self.outputs)}; leave it away"
             )
         needed = {*used, *self.sliders, self.x}
-        values = {name: self.found(name, self.base) for name in vocabulary() if name in needed}
+        values = {name: self.initial(name, self.base) for name in vocabulary() if name in needed}
         for name, value in values.items():
             if value is None:
                 raise MissingQuantity(f"{self.title}: give {name} ({quantity(name).meaning})", [name])
@@ -168,7 +168,7 @@ class Live:
             if name in steps and steps[name].origin == DEFAULT
         }
 
-    def found(self, name: str, values: Mapping[str, Any]) -> float | str | None:
+    def initial(self, name: str, values: Mapping[str, Any]) -> float | str | None:
         """Return the value of a quantity that ``values`` give or determine, else its default."""
         question = Question.read(values)
         if name in question.values:
@@ -259,8 +259,8 @@ class Live:
             With the nearest label.
         """
         label = one_of("preset", label, self.presets)
-        found = {name: self.found(name, self.presets[label]) for name in self.parameters}
-        return self.values({name: value for name, value in found.items() if value is not None})
+        inputs = {name: self.initial(name, self.presets[label]) for name in self.parameters}
+        return self.values({name: value for name, value in inputs.items() if value is not None})
 
     # The chart as frames: the same grid, through the same formulas.
 
@@ -272,11 +272,11 @@ class Live:
         values = self.values(changes)
         frame = pl.DataFrame({self.x: self.grid})
         for curve in self.curves:
-            found = self._evaluated(curve, values)
+            results = self._evaluated(curve, values)
             if self.only_where:
                 holds = pl.all_horizontal(pl.col(name) >= least for name, least in self.only_where.items())
-                found = found.with_columns(pl.when(holds).then(pl.col(*self.outputs)))
-            shown = (found[name].alias(_named(name, curve.label)) for name in self.outputs)
+                results = results.with_columns(pl.when(holds).then(pl.col(*self.outputs)))
+            shown = (results[name].alias(_named(name, curve.label)) for name in self.outputs)
             frame = frame.with_columns(shown)
         columns = [_named(name, curve.label) for name in self.outputs for curve in self.curves]
         return frame.select(self.x, *columns)
@@ -308,8 +308,8 @@ class Live:
         """Return the chart as lines of numbers, in the units of the vocabulary."""
         lines = [self.title, *summary_lines(self.rows(changes)), "now", *_pairs(self.now(changes))]
         for point in self.points:
-            found = self.now(changes, point)
-            lines += [point.label, *_pairs({name: found[name] for name in (self.x, *self.outputs)})]
+            values = self.now(changes, point)
+            lines += [point.label, *_pairs({name: values[name] for name in (self.x, *self.outputs)})]
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
@@ -420,8 +420,8 @@ class Live:
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
         """Return the rules of the inputs, and of a layout where one is divided, each with its condition."""
-        found = rules.rules_of(have.keys() - self.parameters.keys(), have.keys() & self.parameters.keys())
-        return {rule.name: condition(rule.holds, have) for rule in found}
+        applicable = rules.rules_of(have.keys() - self.parameters.keys(), have.keys() & self.parameters.keys())
+        return {rule.name: condition(rule.holds, have) for rule in applicable}
 
     def _printed(self, program: Program, have: Mapping[str, str], case: Case, outputs: Sequence[str]) -> dict[str, str]:
         """Return an expression for every quantity of a case: its inputs as ``have`` writes them, and its steps."""

@@ -27,8 +27,12 @@ QuantityName: TypeAlias = Literal[
     "accelerator_hours",
     "wall_from_accelerator_hours_s",
     "campaign_pace",
+    "campaign_pace_typical",
+    "campaign_factor",
     "wall_campaign_s",
     "accelerator_power_w",
+    "accelerator_load_power_w",
+    "accelerator_limited_power_w",
     "node_overhead_power_w",
     "node_power_w",
     "it_power_w",
@@ -1170,8 +1174,12 @@ class Quantities(TypedDict, total=False):
     accelerator_hours: Any
     wall_from_accelerator_hours_s: Any
     campaign_pace: Any
+    campaign_pace_typical: Any
+    campaign_factor: Any
     wall_campaign_s: Any
     accelerator_power_w: Any
+    accelerator_load_power_w: Any
+    accelerator_limited_power_w: Any
     node_overhead_power_w: Any
     node_power_w: Any
     it_power_w: Any

@@ -45,6 +45,7 @@ UNITS: Final = (
     ("dollar", "[money]", "USD"),
     ("cent", "dollar / 100", "ct"),
     ("FIT", "1e-9 / hour"),
+    ("rps", "1 / second"),
     ("percent", "1 / 100"),
     ("each", "[]"),
 )
@@ -195,7 +196,7 @@ def _readings(row: HasUnit, rest: str, money: str) -> Iterator[tuple[str, str]]:
     if match:
         unit = money + rest[match.end() :]
         is_word = len(match["scale"]) > 2 or (unit and match["scale"] not in ("b", "t"))
-        if is_word or row.unit == "1" or row.unit.startswith("USD"):
+        if is_word or row.unit in ("1", "h") or row.unit.startswith("USD"):
             yield match["scale"], unit
 
 

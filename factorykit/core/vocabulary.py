@@ -162,7 +162,7 @@ class Quantity:
 
     def hint(self, number: float) -> str:
         """Return the fix for a number out of bounds, as the end of a sentence."""
-        if self.upper == 1.0 and 1.0 < number <= 100.0:
+        if self.upper == 1.0 and 2.0 <= number <= 100.0:
             return f"; give a fraction, e.g. {number / 100:g}"
         if not math.isfinite(number):
             return "; give a finite number"

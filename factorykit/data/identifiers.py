@@ -39,7 +39,8 @@ MAX_NAME_WORDS: Final = 8
 def identify(kind: str, name: str) -> str:
     """Return the key of an entity in all tables.
 
-    Case, dashes, spaces and, for chips, the maker are ignored. An ambiguous name is an error.
+    Case, dashes, spaces and, for chips, the maker are ignored, and so are the repository of a model and words such as
+    "Instruct". An ambiguous name is an error.
 
     Parameters
     ----------
@@ -57,15 +58,31 @@ def identify(kind: str, name: str) -> str:
     --------
     >>> identify("accelerator", "H100 SXM5"), identify("accelerator", "NVIDIA H100 80GB HBM3")
     ('h100_sxm', 'h100_sxm')
-    >>> identify("model", "llama-3.1 405b")
-    'llama_3_1_405b'
+    >>> identify("model", "llama-3.1 405b"), identify("architecture", "meta-llama/Llama-3.1-70B-Instruct")
+    ('llama_3_1_405b', 'llama3_70b')
     """
     one_of("kind of entity", kind, KINDS)
     names = _names(kind, _state())
     text = " ".join(name.split()) if isinstance(name, str) else ""
-    if text in names.exact:
-        return names.exact[text]
-    return _only(kind, name, names.loose.get(letters(kind, text), ()), names)
+    for spelling in model_names(text) if kind == "architecture" else (text,):
+        if spelling in names.exact:
+            return names.exact[spelling]
+        if keys := names.loose.get(letters(kind, spelling)):
+            return _only(kind, name, keys, names)
+    return _only(kind, name, (), names)
+
+
+def model_names(text: str) -> list[str]:
+    """Return the names that a description of a model may contain, the longest first.
+
+    >>> model_names("meta-llama/Llama-3.1-8B-Instruct, QLoRA")
+    ['meta-llama/Llama-3.1-8B-Instruct, QLoRA', 'Llama-3.1-8B-Instruct, QLoRA', 'Llama-3.1-8B-Instruct', 'Llama-3.1-8B']
+    """
+    short = text.rpartition("/")[2] if re.fullmatch(r"[\w.-]+/\S.*", text) else text
+    bare = re.split(r"\s*[,(;]", short)[0]
+    kinds = r"[ _-]+(?:instruct|base|chat|hf|it|sft|q?lora|pre-?train(?:ing|ed)?|fine-?tun(?:ing|ed)|v0\.\d)\b.*"
+    plain = re.sub(r"^meta-(?=llama)", "", re.sub(kinds, "", bare, flags=re.IGNORECASE), flags=re.IGNORECASE)
+    return list(dict.fromkeys((text, short, bare, plain)))
 
 
 def known_key(kind: str, name: str | None) -> str | None:

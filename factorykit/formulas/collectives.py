@@ -312,9 +312,9 @@ def exchange_collective_s(
     0.0467
     """
     local, _ = _domains(collective_ranks, domain_ranks)
-    each = collective_bytes / maximum(collective_ranks, 1.0)
-    inside = (local - 1.0) * each / (scale_up_bytes_per_s * collective_up_share)
-    across = (collective_ranks - local) * each / (scale_out_bytes_per_s * collective_out_share)
+    share_bytes = collective_bytes / maximum(collective_ranks, 1.0)
+    inside = (local - 1.0) * share_bytes / (scale_up_bytes_per_s * collective_up_share)
+    across = (collective_ranks - local) * share_bytes / (scale_out_bytes_per_s * collective_out_share)
     taken = collective_start_s + (collective_ranks - 1.0) * collective_up_s + maximum(inside, across)
     return where(collective_ranks > 1.0, taken, 0.0)
 

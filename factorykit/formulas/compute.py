@@ -7,6 +7,9 @@ from factorykit.core.types import Numeric
 
 TENTH = 0.1
 """Added by the published function for each unit of its overhead multiplier."""
+PACE_AT_1E24 = 1.35
+PACE_TREND = -0.05
+"""Pace of a published run of 1e24 FLOP, and its exponent by compute: Theil-Sen line of `validate_plans`."""
 
 
 def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
@@ -214,6 +217,26 @@ def wall_campaign_s(training_s: Numeric, goodput: Numeric, campaign_pace: Numeri
     13000000
     """
     return training_s * campaign_pace / goodput
+
+
+def campaign_pace_typical(training_flop: Numeric, campaign_factor: Numeric) -> Numeric:
+    r"""Pace that published runs of as much compute had; the larger a run, the nearer it came to its best layout.
+
+    .. math:: \pi_k = 1.35\, f \left(\frac{C}{10^{24}}\right)^{-0.05}
+
+    Notes
+    -----
+    The line through the paces of :func:`validate_plans`, whose 90 % interval the exponent leaves between -0.08 and
+    -0.02; the factor is the rest, drawn in plans.
+
+    Examples
+    --------
+    Llama 3.1 405B, and a run of a thousandth of its compute:
+
+    >>> [round(campaign_pace_typical(flop, 1.0), 2) for flop in (3.8e25, 3.8e22)]
+    [1.13, 1.59]
+    """
+    return campaign_factor * PACE_AT_1E24 * (training_flop / 1e24) ** PACE_TREND
 
 
 def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:

@@ -89,6 +89,23 @@ def training_energy_kwh(facility_power_w: Numeric, wall_s: Numeric) -> Numeric:
     return facility_power_w * wall_s / JOULES_PER_KWH
 
 
+def accelerator_limited_power_w(accelerator_load_power_w: Numeric, power_limit_share: Numeric) -> Numeric:
+    r"""Mean power of an accelerator whose power is limited.
+
+    .. math:: P_{a,\pi} = \pi P_{a,0}
+
+    Notes
+    -----
+    A chip that computes at its limit draws in proportion to it; its rate falls by less, and so does the energy.
+
+    Examples
+    --------
+    >>> accelerator_limited_power_w(650.0, 0.8)
+    520.0
+    """
+    return power_limit_share * accelerator_load_power_w
+
+
 def accelerator_energy_kwh(accelerator_hours: Numeric, accelerator_power_w: Numeric) -> Numeric:
     r"""Energy that accelerators take, without hosts, network and cooling.
 

@@ -70,10 +70,10 @@ def _sides(
     query_value = 2.0 * hidden_size + attention_heads * head_size + kv_heads * value_head_size
     key_output = 2.0 * hidden_size + kv_heads * head_size + attention_heads * value_head_size
     both = where(equal(lora_matrices, "query_value"), 0.0, 1.0)
-    each = where(equal(lora_matrices, "all"), 2.0 + gated_ffn, 0.0)
+    ffn_matrices = where(equal(lora_matrices, "all"), 2.0 + gated_ffn, 0.0)
     dense = (layers - moe_layers) * (hidden_size + ffn_size)
     sparse = moe_layers * experts * (hidden_size + expert_ffn_size)
-    return layers * (query_value + both * key_output) + each * (dense + sparse)
+    return layers * (query_value + both * key_output) + ffn_matrices * (dense + sparse)
 
 
 def adapter_bytes(

@@ -212,15 +212,15 @@ def memory_weights_bytes(
     r"""Weights, gradients and optimizer state on the most loaded rank.
 
     .. math::
-        k_S \left[(N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e)
-        + \frac{\max(2 - b_w, 0) N_v}{[d c]_{z \ge 3}}\right], \qquad
+        k_S \left[(N_s + N_r)\, \beta(n_z) + N_x\, \beta\!\left(\frac{d_e n_z}{d c}\right)
+        + \frac{\max(2 - b_w, 0) N_v}{[n_z]_{z \ge 3}}\right], \qquad
         \beta(d) = (1 - \omega_w) \frac{b_w k_w + 2 \tau [r > 0]}{[d]_{z \ge 3}}
         + (1 - \omega_g) \frac{\tau b_g}{[d]_{z \ge 2}} + (1 - \omega_o) \frac{\tau b_o}{[d]_{z \ge 1}}
 
     Notes
     -----
-    The bracket divides by :math:`d` from that ZeRO stage on and by one below; :math:`[d c]_{z \ge 1}` are the shards of
-    the optimizer, which may be fewer. DualPipe keeps two copies of the weights,
+    The bracket divides by :math:`d` from that ZeRO stage on and by one below. Hybrid sharding keeps several copies of
+    the shards, each on :math:`n_z` of the :math:`d c` ranks. DualPipe keeps two copies of the weights,
     :math:`k_w = 2`. Experts are sharded over their own copies. Only a share :math:`\tau` is trained; adapters come
     beside the frozen weights. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
     stay in host memory. :math:`k_S` is the ratio of measured to predicted memory, from calibration.
@@ -228,6 +228,7 @@ def memory_weights_bytes(
     References
     ----------
     .. [rajbhandari2020] figure 1
+    .. [zhao2023] section 3.2.2: hybrid sharding
     .. [megatronlm] docs: distributed optimizer
     .. [hu2021] section 4.2: neither gradients nor optimizer state of frozen weights
     .. [ren2021] section 3
@@ -242,21 +243,20 @@ def memory_weights_bytes(
     copies = where(equal(schedule, "dualpipe"), 2.0, 1.0)
     adapters = where(lora_rank > 0.0, 2.0 * trained_share, 0.0)
 
-    def sharded(ranks: Numeric, stage: float) -> Numeric:
-        return where(zero_stage >= stage, ranks, 1.0)
+    def sharded(shards: Numeric, stage: float) -> Numeric:
+        return where(zero_stage >= stage, shards, 1.0)
 
-    def per_parameter(ranks: Numeric, shards: Numeric) -> Numeric:
+    def per_parameter(shards: Numeric) -> Numeric:
         weights = (1.0 - offloaded_weights_share) * (weight_bytes_per_parameter * copies + adapters)
         gradients = (1.0 - offloaded_gradients_share) * trained_share * gradient_bytes_per_parameter
         optimizer = (1.0 - offloaded_optimizer_share) * trained_share * optimizer_bytes_per_parameter
-        return weights / sharded(ranks, 3.0) + gradients / sharded(ranks, 2.0) + optimizer / shards
+        return weights / sharded(shards, 3.0) + gradients / sharded(shards, 2.0) + optimizer / sharded(shards, 1.0)
 
-    ranks = data_parallel * context_parallel
-    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(ranks, optimizer_shards)
+    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(optimizer_shards)
     whole = maximum(2.0 - weight_bytes_per_parameter, 0.0) * (1.0 - offloaded_weights_share)
-    embedded = whole * stage_embedding_parameters / sharded(ranks, 3.0)
-    copies_of_experts = maximum(expert_data_parallel, 1.0)
-    experts = stage_expert_parameters * per_parameter(copies_of_experts, sharded(copies_of_experts, 1.0))
+    embedded = whole * stage_embedding_parameters / sharded(optimizer_shards, 3.0)
+    shards_of_experts = expert_data_parallel * optimizer_shards / (data_parallel * context_parallel)
+    experts = stage_expert_parameters * per_parameter(maximum(shards_of_experts, 1.0))
     return state_factor * (dense + experts + embedded)
 
 
@@ -441,8 +441,8 @@ def layer_activation_bytes(
     eager = 1.0 + unfused * (eager_activation_factor - 1.0)
     whole = GATHERED_BYTES * hidden_size / maximum(tensor_parallel / MOST_GATHERED, 1.0)
     gathered = where(tensor_parallel > 1.0, unfused * whole, 0.0)
-    each = gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
-    return activation_factor * micro_batch_tokens * each
+    token_bytes = gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
+    return activation_factor * micro_batch_tokens * token_bytes
 
 
 def layer_score_bytes(
@@ -700,13 +700,12 @@ def memory_workspace_bytes(
     update_bytes_per_parameter: Numeric,
     gather_buffer_bytes: Numeric,
     trained_share: Numeric,
-    data_parallel: Numeric,
-    context_parallel: Numeric,
+    optimizer_shards: Numeric,
 ) -> Numeric:
     r"""Peak of the temporary memory within a step.
 
     .. math::
-        M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{[d c]_{z \ge 1}} - M_a\right] \\
+        M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{n_z} - M_a\right] \\
         R &= \max\left\{[p > 1] (A_1 + A_r),\; A_p - A_v + \max(A_v + G_v,\, A_r)\right\}, \quad
         A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c)(2 + 4 w) \frac{T V}{t_v} \\
         M_g &= \max\left\{\left([z \ge 3 \lor \omega_w > 0]\, 2 \min(b_w, 2) + [z \ge 3]\, 2 \tau\right)
@@ -731,13 +730,13 @@ def memory_workspace_bytes(
     --------
     >>> held, logits = (1e9, 0.9e9, 1e9, 0.1e9), 2.0 * 2048.0 * 51200.0 / 8.0
     >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 0.0, 1.0, 96.0, 1e9, 0.0, 6e8)
-    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 0.0, 1.0, 8.0, 1.0) == logits
+    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 0.0, 1.0, 8.0) == logits
     True
     """
     again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0)
     ways = where(whole_logits > 0.0, 1.0, tensor_parallel)
-    each = (1.0 - chunked_loss) * (2.0 + 4.0 * whole_logits)
-    gradient = each * micro_batch_tokens * vocabulary_size / ways
+    bytes_per_logit = (1.0 - chunked_loss) * (2.0 + 4.0 * whole_logits)
+    gradient = bytes_per_logit * micro_batch_tokens * vocabulary_size / ways
     first = where(pipeline_parallel > 1.0, first_stage_activation_bytes + again, 0.0)
     last = last_stage_activation_bytes - logits_bytes + maximum(logits_bytes + gradient, again)
     parameters = stage_sharded_parameters + stage_expert_parameters
@@ -749,8 +748,7 @@ def memory_workspace_bytes(
     matrix = where(weight_bytes_per_parameter < 2.0, 2.0 * hidden_size * ffn_size / tensor_parallel, 0.0)
     between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
     working = maximum(first, last) + brought + matrix + between
-    ranks = where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
-    updating = trained_share * update_bytes_per_parameter * parameters / ranks
+    updating = trained_share * update_bytes_per_parameter * parameters / optimizer_shards
     return maximum(working, updating) - memory_activations_bytes
 
 

@@ -115,8 +115,8 @@ def outer_exposed_s(
     >>> round(outer_exposed_s(469.0, 1.0, 0.0, 100.0, 22.8), 2)
     4.69
     """
-    each = minimum(outer_hidden_steps, 1.0) * inner_steps / outer_fragments
-    hidden = minimum(outer_hidden_steps, each) * inner_step_s
+    fragment_steps = minimum(outer_hidden_steps, 1.0) * inner_steps / outer_fragments
+    hidden = minimum(outer_hidden_steps, fragment_steps) * inner_step_s
     return outer_fragments / inner_steps * maximum(outer_exchange_s - hidden, 0.0)
 
 

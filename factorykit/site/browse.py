@@ -53,17 +53,17 @@ def browsers(package: DataPackage, out: Path, words: dict[str, Any]) -> list[lis
         (out / f"{name}.js").write_text(f"window.fkTable={script_json(content)};\n", "utf-8")
         for number, part in enumerate(others, 1):
             (out / f"{name}.{number}.js").write_text(f"window.fkTable.take({script_json(part)});\n", "utf-8")
-        heads = sorted((each for each in fields if each["name"] in shown), key=lambda each: shown.index(each["name"]))
+        heads = sorted((spec for spec in fields if spec["name"] in shown), key=lambda spec: shown.index(spec["name"]))
         page = {
             "name": name, "title": table.resource["title"], "about": table.resource["description"].replace("`", ""),
-            "rows": table.frame.height, "fields": fields, "labels": [each["label"] for each in fields], "heads": heads,
+            "rows": table.frame.height, "fields": fields, "labels": [spec["label"] for spec in fields], "heads": heads,
             "first": _first_rows(package, table, heads, order), "sql": f'fk.sql("from {name}")',
         }  # fmt: skip
         (out / f"{name}.html").write_text(made.render(words | page), "utf-8")
         text = (
             shorten(page["about"], 2 * LETTERS, placeholder=" …")
             + " "
-            + ", ".join(each["label"] for each in fields[:12])
+            + ", ".join(spec["label"] for spec in fields[:12])
         )
         search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", text, name.replace("_", " ")])
     return search
@@ -80,7 +80,7 @@ def _field(table: Table, name: str) -> dict[str, Any]:
         kind = "date" if dated else "category" if few else "text"
     elif base in SI - {"FLOP"} and len(cells):
         middle = cells.abs().median() or 1.0
-        scale, prefix = next((each for each in SI_PREFIXES if middle >= each[0]), (1.0, ""))  # type: ignore[operator]
+        scale, prefix = next((pair for pair in SI_PREFIXES if middle >= pair[0]), (1.0, ""))  # type: ignore[operator]
     return {
         "name": name, "label": label(described), "about": described["description"].replace("`", ""), "kind": kind,
         "base": base, "unit": prefix + unit_text(base), "scale": scale, "words": base in WORDED,
@@ -98,11 +98,11 @@ def _first_rows(
         value = row[field["name"]]
         if field["kind"] == "number" or value is None:
             return {"text": "" if value is None else _text(field, value), "right": field["kind"] == "number"}
-        found = package.shown(table, field["name"], value)
+        link = package.shown(table, field["name"], value)
         own = table.name in PAGES and field["name"] == table.title
-        href = f"../{table.name}/{row[table.key]}.html" if own else found["href"]
+        href = f"../{table.name}/{row[table.key]}.html" if own else link["href"]
         href = re.sub(r"^\.\./(?=\w+/)", "../entities/", href.replace("../../tables/", ""))
-        return {"text": shorten(found["text"], LETTERS, placeholder=" …"), "href": href}
+        return {"text": shorten(link["text"], LETTERS, placeholder=" …"), "href": href}
 
     return [[cell(row, field) for field in shown] for row in frame.head(ROWS).iter_rows(named=True)]
 

@@ -199,10 +199,10 @@ def restore(target: Path) -> None:
         old.rename(target)
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(folder: Path, other: Path) -> bool:
     """Exchange two folders atomically where the system supports it; return whether it succeeded."""
     with contextlib.suppress(OSError, AttributeError):
         here, exchange = -100, 2
         call = ctypes.CDLL(None, use_errno=True).renameat2
-        return call(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+        return call(here, os.fsencode(folder), here, os.fsencode(other), exchange) == 0
     return False

@@ -77,7 +77,7 @@ def add(
         if not page.is_notebook and page.href in pages:
             root = "../" * (len(page.source.parts) - 1)
             for box, payload in _payloads(pages[page.href], root, known):
-                shown = next((each for each in figures if each.payload["title"] == payload["title"]), None)
+                shown = next((figure for figure in figures if figure.payload["title"] == payload["title"]), None)
                 _link_chart(_figure_of(box), shown, root)
     if not figures:
         return []
@@ -134,8 +134,8 @@ def _figures(source: Page, page: LexborHTMLParser, known: LinkTargets | None) ->
             caption=re.sub(r"^Figure\s\d+:\s*", "", " ".join(caption.text().split())) if caption else "",
             code=code.get(label, ""),
             payload=payload,
-            pictures=tuple(unquote(str(each.attributes["src"]).removeprefix(PICTURE_PREFIX)) for each in stills),
-            spoken=tuple(str(each.attributes["alt"]) for each in stills),
+            pictures=tuple(unquote(str(image.attributes["src"]).removeprefix(PICTURE_PREFIX)) for image in stills),
+            spoken=tuple(str(image.attributes["alt"]) for image in stills),
         )
         _link_chart(element, figure, root)
         yield figure
@@ -148,12 +148,12 @@ def _coarse(picture: str) -> str:
     'translate(3.1,15.9)'
     """
     if len(picture) > LARGE_PICTURE:
-        picture = PLACE.sub(lambda found: f"translate({float(found[1]):.0f},{float(found[2]):.0f})", picture)
+        picture = PLACE.sub(lambda match: f"translate({float(match[1]):.0f},{float(match[2]):.0f})", picture)
     return re.sub(r"(\d\.\d)\d\b", r"\1", picture)
 
 
 def _figure_of(box: LexborNode) -> LexborNode | None:
-    return next((each for each in ancestors(box) if str(each.attributes.get("id") or "").startswith(LABEL)), None)
+    return next((node for node in ancestors(box) if str(node.attributes.get("id") or "").startswith(LABEL)), None)
 
 
 def _link_chart(element: LexborNode | None, figure: Figure | None, root: str) -> None:
@@ -233,7 +233,7 @@ def _credit(figure: Figure, context: PageContext) -> list[str]:
     """Return the lines attached to each copy of a chart: settings, source, address."""
     from factorykit.charts.downloads import settings
 
-    given = "; ".join(f"{each['label']} {each['text']}" for each in settings(figure.payload))
+    given = "; ".join(f"{setting['label']} {setting['text']}" for setting in settings(figure.payload))
     source = re.sub("^Sources?: ", "", figure.payload.get("source", ""))
     address = context.address(f"{FOLDER}/{figure.name}.html")
     lines = [f"Settings: {given}." if given else "", f"Source: {source}" if source else ""]
@@ -296,8 +296,8 @@ def _template_values(figure: Figure, context: PageContext) -> dict[str, Any]:
         for spoken, picture in zip(figure.spoken, figure.pictures, strict=True)
     ]
     given = [
-        each | {"href": f"../report/vocabulary.html#{each['name'].replace('_', '-')}"}
-        for each in settings(figure.payload)
+        setting | {"href": f"../report/vocabulary.html#{setting['name'].replace('_', '-')}"}
+        for setting in settings(figure.payload)
     ]
     return {
         "figure": figure,

@@ -120,7 +120,7 @@ def require(problems: list[Problem]) -> None:
 def sources(project: Project) -> list[Problem]:
     """Return the problems in the sources of pages: cells never executed, and unsupported syntax."""
     pages = ((str(page.source), (*_notebook(page), *_unsupported(page))) for page in project.pages)
-    return [*_menu(project), *(Problem(source, *found) for source, problems in pages for found in problems)]
+    return [*_menu(project), *(Problem(source, *problem) for source, problems in pages for problem in problems)]
 
 
 def _menu(project: Project) -> list[Problem]:
@@ -162,9 +162,9 @@ def _notebook(page: Page) -> Iterator[tuple[str, str]]:
         for name in sorted({*cell.options} - OPTIONS):
             yield place, f"the cell option {name} is not supported"
         label = str(cell.options.get("label", ""))
-        for kind, what in {"fig": "figure", "tbl": "table"}.items():
+        for kind, element in {"fig": "figure", "tbl": "table"}.items():
             if f"{kind}-cap" in cell.options and not label.startswith(f"{kind}-"):
-                yield place, f"{label} has the caption of a {what}; call the cell {kind}-…"
+                yield place, f"{label} has the caption of a {element}; call the cell {kind}-…"
         if cell.is_code and not label and cell.identity.startswith(("fig-", "tbl-")):
             yield place, f"{cell.identity} has no caption; call the cell otherwise"
 
@@ -178,9 +178,9 @@ def _unsupported(page: Page) -> Iterator[tuple[str, str]]:
         texts = [(cell, cell.source) for cell in page.cells if cell.kind == "markdown"]
     for cell, text in texts:
         bare = FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence[0]), text)
-        for number, (pattern, what) in enumerate(UNSUPPORTED):
+        for number, (pattern, hint) in enumerate(UNSUPPORTED):
             for hit in pattern.finditer(bare if number else text):
-                yield _place(cell, text, hit.start()), f"{hit[0].strip()} is not supported: {what}"
+                yield _place(cell, text, hit.start()), f"{hit[0].strip()} is not supported: {hint}"
         for hit in SHORTCODE.finditer(bare):
             if hit[1] != "embed":
                 yield _place(cell, text, hit.start()), f"the shortcode {hit[1]} is not supported"
@@ -254,15 +254,15 @@ def _loads(node: LexborNode) -> list[str]:
 
 def _unresolved(page: LexborHTMLParser, text: str) -> list[str]:
     """Return references, citations and formulas that a renderer left unresolved."""
-    found = ["TeX source"] * len(page.css("span.math"))
+    issues = ["TeX source"] * len(page.css("span.math"))
     for cited in page.css("span.citation"):
         marks = (strong.text() for strong in cited.css("strong"))
-        found += [f"citation @{_value(cited, 'data-cites')}" for mark in marks if re.fullmatch(r"\S+\?|\?\?\?", mark)]
+        issues += [f"citation @{_value(cited, 'data-cites')}" for mark in marks if re.fullmatch(r"\S+\?|\?\?\?", mark)]
     if UNRESOLVED.search(text):
         page = LexborHTMLParser(text)
         page.strip_tags(["script", "style"])
-        found += UNRESOLVED.findall(page.root.text() if page.root else "")
-    return found
+        issues += UNRESOLVED.findall(page.root.text() if page.root else "")
+    return issues
 
 
 def outside_of_script(text: str) -> list[str]:

@@ -95,7 +95,7 @@ def report(
         policy=policy([script, BOOT]),
         version=__version__,
     )
-    read = f"log = fk.read_log({[str(Path(each).resolve()) for each in logs]!r}, {kind!r}, zone={zone!r})"
+    read = f"log = fk.read_log({[str(Path(file).resolve()) for file in logs]!r}, {kind!r}, zone={zone!r})"
     first_cell = (
         f"import polars as pl\n\nimport factorykit as fk\n\n{read if logs else READ_TABLES}\n"
         f"source, price = {SOURCE!r}, {prices!r}\nlog"
@@ -127,7 +127,8 @@ def _summary(log: Log) -> str:
     except ScenarioError as error:
         return f"{counts}. {error}"
     span = f"{start:%Y-%m-%d} to {end:%Y-%m-%d}"
-    return f"{span} (UTC): {counts}, {len(fleet_nodes(log)):,} nodes; {log.skipped:,} lines and rows skipped."
+    nodes = max(len(fleet_nodes(log)), log.power["node"].n_unique())
+    return f"{span} (UTC): {counts}, {nodes:,} nodes; {log.skipped:,} lines and rows skipped."
 
 
 def _notebook(first_cell: str) -> str:

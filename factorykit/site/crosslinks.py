@@ -51,9 +51,9 @@ def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
             _cells(pages[page.href], known.cells, root)
         if page.is_notebook:
             _computed(pages[page.href])
-            _replace(pages[page.href], KEY, lambda found, root=root: known.title(found[0], root))
+            _replace(pages[page.href], KEY, lambda match, root=root: known.title(match[0], root))
         if page.is_notebook and "audit" not in page.href:
-            _replace(pages[page.href], DOCUMENT, lambda found, root=root: _document_kind(found, documents, root))
+            _replace(pages[page.href], DOCUMENT, lambda match, root=root: _document_kind(match, documents, root))
 
 
 @dataclass(frozen=True)
@@ -71,42 +71,42 @@ class LinkTargets:
     @cached_property
     def cells(self) -> dict[str, tuple[str, str]]:
         """Text and address of the link for each possible content of a cell: quantity, title, name or key."""
-        found: dict[str, tuple[str, str]] = {}
+        links: dict[str, tuple[str, str]] = {}
         for this in reversed([*vocabulary().values()]):
             address = f"{VOCABULARY_PAGE}#{this.name.replace('_', '-')}"
-            found |= {words: (words, address) for words in (this.label, this.title, f"{this.label} [{this.unit}]")}
+            links |= {words: (words, address) for words in (this.label, this.title, f"{this.label} [{this.unit}]")}
         for name, column in ROWS.items():
             for row in self.package.find(name):
-                found[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={quote(row[column])}")
+                links[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={quote(row[column])}")
         for kind in reversed(KINDS):
             for key, name in self.package.names.get(kind, {}).items():
                 names = (name, key) if "_" in key else (name,)
-                found |= dict.fromkeys(names, (name, f"entities/{kind}/{key}.html"))
+                links |= dict.fromkeys(names, (name, f"entities/{kind}/{key}.html"))
         for key, row in self.package.cited.items():
             title = self.titles[key]
             whole = ". ".join(_line(row[name]) for name in ("title", "author", "published") if row.get(name))
             page = f"entities/sources/{key}.html"
-            found |= {title: (title, page), whole: (whole, page)} | ({key: (title, page)} if "_" in key else {})
-        return found
+            links |= {title: (title, page), whole: (whole, page)} | ({key: (title, page)} if "_" in key else {})
+        return links
 
     @cached_property
     def works(self) -> dict[str, str]:
         """Addresses of the works in the bibliographies by first author and year."""
-        found: dict[str, str] = {}
+        addresses: dict[str, str] = {}
         for href, page in self.pages.items():
             for entry in page.css("[id^=ref-]") if href.startswith("report/methods") else ():
                 named = re.match(r"([\w-]+).*?\b(\d{4})\b", _line(entry.text()))
                 if named:
-                    found.setdefault(f"{named[1]} {named[2]}", f"{href}#{entry.attributes['id']}")
-        return found
+                    addresses.setdefault(f"{named[1]} {named[2]}", f"{href}#{entry.attributes['id']}")
+        return addresses
 
     @cached_property
     def preprints(self) -> dict[str, str]:
         """Keys of the sources that are preprints, by number."""
-        found = {
+        matches = {
             key: re.search(r"arxiv\.org/\w+/(\d{4}\.\d{5})", str(row["url"])) for key, row in self.package.cited.items()
         }
-        return {number[1]: key for key, number in found.items() if number}
+        return {number[1]: key for key, number in matches.items() if number}
 
     def title(self, key: str, root: str) -> str:
         """Return the key of a source as a link with its title; return any other word unchanged."""
@@ -117,12 +117,12 @@ class LinkTargets:
         """Return the links of the texts of a chart as text and address; for key fields, the table of the key."""
         tables = dict(self._by_table(payload))
         texts = {text for place, text in _texts(payload) if place not in tables}
-        texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
+        texts |= {column["title"] for column in payload.get("columns", ())} | {*_titles(payload).values()}
         known = ((text, self.cells.get(text.rpartition("@")[2])) for text in sorted(texts))
         rows = {text: led for text, led in known if led}
         quantities = {
-            each["name"]: (each["label"], f"{VOCABULARY_PAGE}#{each['name'].replace('_', '-')}")
-            for each in (*payload.get("readouts", ()), *payload.get("assumptions", ()))
+            entry["name"]: (entry["label"], f"{VOCABULARY_PAGE}#{entry['name'].replace('_', '-')}")
+            for entry in (*payload.get("readouts", ()), *payload.get("assumptions", ()))
         }
         led = rows | self._line(str(payload.get("source", ""))) | self._presets(payload) | quantities
         return {
@@ -132,29 +132,29 @@ class LinkTargets:
 
     def _line(self, line: str) -> dict[str, tuple[str, str]]:
         """Return the links of a source line: tables, works, preprints, documents, sources by their first words."""
-        found = {
+        addresses = {
             word: f"tables/{word.lower()}.html"
             for listed in TABLES.finditer(line)
             for word in re.findall(r"\w+", listed[0])
             if word.lower() in self.package.tables
         }
-        found |= {work[0]: self.works.get(f"{work[1]} {work[2]}", "") for work in WORK.finditer(line)}
+        addresses |= {work[0]: self.works.get(f"{work[1]} {work[2]}", "") for work in WORK.finditer(line)}
         for number in PREPRINT.finditer(line):
-            found[number[0]] = (
+            addresses[number[0]] = (
                 f"entities/sources/{self.preprints[number[1]]}.html" if number[1] in self.preprints else ""
             )
-        found |= {document[0]: f"report/audit/seed-{document[2]}.html" for document in DOCUMENT.finditer(line)}
+        addresses |= {document[0]: f"report/audit/seed-{document[2]}.html" for document in DOCUMENT.finditer(line)}
         for key, title in self.titles.items():
             short = re.sub(r"[,(].*", "", title).strip()
             if " " in short and short in line and short not in str(self.package.cited[key]["author"]):
-                found.setdefault(short, f"entities/sources/{key}.html")
-        return {words: (words, address) for words, address in found.items() if address}
+                addresses.setdefault(short, f"entities/sources/{key}.html")
+        return {words: (words, address) for words, address in addresses.items() if address}
 
     def _presets(self, payload: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         """Return the rows of the presets of a chart, by label."""
         table = self.package.tables.get("presets")
         keys = dict(table.frame.select("label", "preset").iter_rows()) if table else {}
-        labels = [each["label"] for each in payload.get("presets", ()) if each["label"] in keys]
+        labels = [preset["label"] for preset in payload.get("presets", ()) if preset["label"] in keys]
         return {label: (label, f"tables/presets.html?q={keys[label]}") for label in labels}
 
     def _by_table(self, payload: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -180,19 +180,19 @@ def _texts(payload: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 def _titles(payload: Mapping[str, Any]) -> dict[str, str]:
     """Return the titles of the fields in the tooltips of a chart."""
-    return {each["field"]: each["title"] for spec in payload["specs"] for each in _tips(spec) if "title" in each}
+    return {field["field"]: field["title"] for spec in payload["specs"] for field in _tips(spec) if "title" in field}
 
 
 def _tips(spec: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the fields of the tooltips of a specification."""
     if isinstance(spec, list):
-        for each in spec:
-            yield from _tips(each)
+        for part in spec:
+            yield from _tips(part)
     elif isinstance(spec, dict):
         shown = spec.get("tooltip")
         yield from (shown if isinstance(shown, list) else ())
-        for name, each in spec.items():
-            yield from _tips(each) if name not in ("datasets", "tooltip") else ()
+        for name, part in spec.items():
+            yield from _tips(part) if name not in ("datasets", "tooltip") else ()
 
 
 def _line(text: object) -> str:
@@ -217,7 +217,7 @@ def _computed(page: LexborHTMLParser) -> None:
         if body is not None and cell.css_first("table") and cell.css_first("table a[href]") is None:
             (cell.css_first("figcaption") or cell).insert_child(_to_code(body, "How it is computed"))
     for paragraph in page.css("main > p, main > section p"):
-        leads = paragraph.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in ancestors(paragraph)})
+        leads = paragraph.css_first("a[href]") is not None or bool(WITHIN & {node.tag for node in ancestors(paragraph)})
         body = _code_of(paragraph) if DIGIT.search(paragraph.text()) and not leads else None
         if body is not None:
             paragraph.insert_child(_to_code(body, "How it is computed", "✓"))
@@ -225,9 +225,9 @@ def _computed(page: LexborHTMLParser) -> None:
 
 def _code_of(paragraph: LexborNode) -> LexborNode | None:
     """Return the code of the checks after a sentence, else the nearest code, of the same section."""
-    after = [found for each in following(paragraph) if (found := each.css_first("details.code-fold"))]
-    before = [found for each in preceding(paragraph) if (found := each.css_first("details.code-fold"))]
-    checks = [each for each in after if "Checks" in each.css_first("summary").text()]  # type: ignore[union-attr]
+    after = [code for node in following(paragraph) if (code := node.css_first("details.code-fold"))]
+    before = [code for node in preceding(paragraph) if (code := node.css_first("details.code-fold"))]
+    checks = [code for code in after if "Checks" in code.css_first("summary").text()]  # type: ignore[union-attr]
     fold = next(iter([*checks, *before, *after]), None)
     return fold and fold.css_first("[id]")
 
@@ -242,28 +242,28 @@ def _documents(package: DataPackage) -> dict[str, str]:
     """Return the kind of each audited document, by number: the parenthesized end of its title."""
     titles = {key: str(row["title"]) for key, row in package.cited.items() if key.startswith("seed_")}
     sorts = {key.removeprefix("seed_"): re.search(r"\((\w[^()]*)\)$", title) for key, title in titles.items()}
-    return {number: found[1].partition(" with ")[0] for number, found in sorts.items() if found}
+    return {number: match[1].partition(" with ")[0] for number, match in sorts.items() if match}
 
 
-def _document_kind(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
+def _document_kind(match: re.Match[str], documents: Mapping[str, str], root: str) -> str:
     """Return the kind of an audited document as a link to its audit."""
-    sort = documents.get(found[2])
+    sort = documents.get(match[2])
     if not sort:
-        return found[0]
+        return match[0]
     article = "an" if sort[0] in "aeiou" else "a"
-    kind = f"{article.capitalize() if found[1] == 'D' else article} {sort}"
-    return f'<a href="{root}report/audit/seed-{found[2]}.html">{kind}</a>'
+    kind = f"{article.capitalize() if match[1] == 'D' else article} {sort}"
+    return f'<a href="{root}report/audit/seed-{match[2]}.html">{kind}</a>'
 
 
 def _replace(page: LexborHTMLParser, sought: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> None:
     """Replace the matches of a pattern in the text nodes of a page by markup."""
     texts = [node for node in page.root.traverse(include_text=True) if node.is_text_node] if page.root else []
-    found = [
+    nodes = [
         node
         for node in texts
-        if sought.search(node.text()) and not UNLINKED_ELEMENTS & {each.tag for each in ancestors(node)}
+        if sought.search(node.text()) and not UNLINKED_ELEMENTS & {ancestor.tag for ancestor in ancestors(node)}
     ]
-    for node in found:
+    for node in nodes:
         before = html.escape(node.text(), quote=False)
         if (after := sought.sub(replacement, before)) != before:
             node.replace_with(new_element(f"<span>{after}</span>"))

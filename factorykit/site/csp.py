@@ -89,5 +89,5 @@ def inline(page: LexborHTMLParser) -> list[str]:
 def stated(page: Path) -> str:
     """Return the policy stated in the file of a page; the strictest policy is the default."""
     with page.open(encoding="utf-8") as file:
-        found = STATED.search(file.read(4096))
-    return found[1] if found else NOTHING
+        match = STATED.search(file.read(4096))
+    return match[1] if match else NOTHING

@@ -147,7 +147,7 @@ def _compare(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[
             continue
         table = package.tables[kind]
         numbers = [
-            name for name, each in table.fields.items() if each["type"] == "number" and each.get("unit") != "degree"
+            name for name, field in table.fields.items() if field["type"] == "number" and field.get("unit") != "degree"
         ]
         columns = [*dict.fromkeys([*(name for name, _ in summary), *numbers])][:MAX_COMPARED]
         kinds[kind] = {
@@ -195,7 +195,7 @@ def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]
             | {"text": vocabulary()["facility_power_w"].text(row["facility_power_w"])}
             for row in known.sort("facility_power_w", descending=True).iter_rows(named=True)
         ]
-    total = number({"name": "power", "unit": "W"}, sum(each["power"] for each in points))
+    total = number({"name": "power", "unit": "W"}, sum(point["power"] for point in points))
     (folder / "map.html").write_text(template("map.html").render(words | {"points": points, "total": total}), "utf-8")
     return [
         "entities/map.html",
@@ -280,12 +280,12 @@ def _similar(package: DataPackage, table: Table) -> dict[str, list[dict[str, str
         return {}
     (lead, _), *_ = SUMMARY[table.name]
     ordered = table.frame.filter(pl.col(lead) > 0).sort(lead).select(table.key, lead).rows()
-    found = {}
+    similar = {}
     for place, (key, value) in enumerate(ordered):
         window = ordered[max(0, place - MAX_SIMILAR) : place + MAX_SIMILAR + 1]
         nearest = sorted((abs(math.log(other / value)), name) for name, other in window if name != key)[:MAX_SIMILAR]
-        found[key] = [{"key": name, "text": package.names[table.name][name]} for _, name in nearest]
-    return found
+        similar[key] = [{"key": name, "text": package.names[table.name][name]} for _, name in nearest]
+    return similar
 
 
 def _median_rent(package: DataPackage, key: str) -> float | None:
@@ -303,7 +303,7 @@ def _offers(package: DataPackage, key: str) -> list[dict[str, Any]]:
 def _rent(package: DataPackage, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the history of the on-demand price of a chip."""
     rent = vocabulary()["rental_usd_per_accelerator_h"]
-    rents = {each["month"]: each["value"] for each in package.find("months", quantity=rent.name, of=row["name"])}
+    rents = {month["month"]: month["value"] for month in package.find("months", quantity=rent.name, of=row["name"])}
     return _history_line("Rent on demand", rent.text, rents)
 
 
@@ -311,7 +311,7 @@ def _facts(
     package: DataPackage, table: Table, row: Mapping[str, Any], statements: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the filled cells of an entity, each with its source."""
-    chosen = {each["field"]: each for each in statements if each["preferred"]}
+    chosen = {statement["field"]: statement for statement in statements if statement["preferred"]}
     skipped = {*STATEMENT_COLUMNS, table.key, table.title, "statement_count", *BASES.values()} - {"note"}
     skipped |= set() if statements else {"confirmed_by"}
     facts: list[dict[str, Any]] = []
@@ -343,7 +343,7 @@ def _facts(
         origin = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
         again = bool(origin[0]) and origin == before
         facts.append(fact | {"rows": 0 if again else 1})
-        lead = next(each for each in reversed(facts) if each["rows"])
+        lead = next(previous for previous in reversed(facts) if previous["rows"])
         lead["rows"] += again
         before = origin
     return facts
@@ -353,13 +353,13 @@ def _other_statements(package: DataPackage, table: Table, statements: list[dict[
     """Return the remaining statements, grouped by field."""
     rows = []
     for column, described in table.fields.items():
-        for each in statements:
-            if each["field"] != column or each["preferred"]:
+        for statement in statements:
+            if statement["field"] != column or statement["preferred"]:
                 continue
-            value = each["words"] if each["value"] is None else each["value"]
+            value = statement["words"] if statement["value"] is None else statement["value"]
             rows.append(
-                {"label": label(described), **package.shown(table, column, value), "as_of": each["as_of"] or ""}
-                | {"source": package.source(each["source"], each["address"]), "locator": each["locator"]}
+                {"label": label(described), **package.shown(table, column, value), "as_of": statement["as_of"] or ""}
+                | {"source": package.source(statement["source"], statement["address"]), "locator": statement["locator"]}
             )
     return rows
 
@@ -369,11 +369,11 @@ def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, A
     lines = []
     for column in ("accelerators", "facility_power_w", "h100_equivalents"):
         days: dict[str, float] = {}
-        for each in statements:
-            day = str(each["as_of"] or "").partition("/")[0]
-            is_dated = len(day) >= 7 and "seed_" not in each["source"]
-            if is_dated and each["field"] == column and each["value"] is not None:
-                days[day] = max(each["value"], days.get(day, 0.0))
+        for statement in statements:
+            day = str(statement["as_of"] or "").partition("/")[0]
+            is_dated = len(day) >= 7 and "seed_" not in statement["source"]
+            if is_dated and statement["field"] == column and statement["value"] is not None:
+                days[day] = max(statement["value"], days.get(day, 0.0))
         if days:
             lines += _history_line(label(table.fields[column]), partial(number, table.fields[column]), days)
     return lines
@@ -412,7 +412,7 @@ def _links(package: DataPackage, kind: str, key: str) -> list[dict[str, Any]]:
         listed = []
         if name in PAGES:
             keys = dict.fromkeys(row[table.key] for row in rows)
-            listed = [{"key": each, "text": package.names[name][each]} for each in [*keys][:MAX_LISTED]]
+            listed = [{"key": entity, "text": package.names[name][entity]} for entity in [*keys][:MAX_LISTED]]
         groups.append({"name": name, "title": table.resource["title"], "rows": len(rows), "listed": listed})
     return sorted(groups, key=lambda group: (not group["listed"], group["title"]))
 
@@ -440,7 +440,7 @@ def _computed(package: DataPackage, kind: str) -> dict[str, list[dict[str, str]]
         return {}
     known = frame.select(table.key, *inputs).drop_nulls()
     try:
-        found = evaluate(known.select(inputs), output)[output]
+        results = evaluate(known.select(inputs), output)[output]
     except FactorykitError:
         return {}
     this = vocabulary()[output]
@@ -450,7 +450,7 @@ def _computed(package: DataPackage, kind: str) -> dict[str, list[dict[str, str]]
     formula = f"../../report/vocabulary.html#{output.replace('_', '-')}"
     return {
         key: [{"label": this.label, "text": this.text(value), "how": how, "href": formula}]
-        for key, value in zip(known[table.key], found, strict=True)
+        for key, value in zip(known[table.key], results, strict=True)
         if value is not None
     }
 
@@ -460,16 +460,16 @@ def _measured(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
     from factorykit.model.validation.validate import validate
 
     rows = {row["id"]: row for row in package.find("training_runs")}
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    measured: dict[str, list[dict[str, Any]]] = defaultdict(list)
     if not rows or "runs" not in package.tables:
-        return found
+        return measured
     keys = {name: _model(name) for name in {row["model"] for row in rows.values()}}
     with suppress(FactorykitError):
-        for each in validate().drop_nulls(["measured_s", "step_s"]).iter_rows(named=True):
-            row = rows.get(each["id"])
+        for run in validate().drop_nulls(["measured_s", "step_s"]).iter_rows(named=True):
+            row = rows.get(run["id"])
             if row and (key := keys[row["model"]]):
-                found[key].append(each | row)
-    return found
+                measured[key].append(run | row)
+    return measured
 
 
 def _served(package: DataPackage) -> dict[str, list[dict[str, Any]]]:

@@ -93,7 +93,7 @@ def _add_metadata(
 
 
 def _first_words(read: LexborHTMLParser) -> str:
-    texts = (" ".join(each.text().split()) for each in read.css("main p"))
+    texts = (" ".join(paragraph.text().split()) for paragraph in read.css("main p"))
     return shorten(next((text for text in texts if len(text) > 40), ""), MAX_DESCRIPTION_LETTERS, placeholder=" …")
 
 
@@ -177,13 +177,13 @@ def changes_text(rows: list[dict[str, Any]]) -> str:
     >>> changes_text([{"row": "a", "what": "changed"}, {"row": "a", "what": "changed"}, {"row": "b", "what": "added"}])
     '2 values changed, 1 row added'
     """
-    counts = {what: [row for row in rows if row["what"] == what] for what in ("changed", "added", "removed")}
+    counts = {kind: [row for row in rows if row["what"] == kind] for kind in ("changed", "added", "removed")}
     sized = [
-        (what, len(those) if what == "changed" else len({row["row"] for row in those}))
-        for what, those in counts.items()
+        (kind, len(those) if kind == "changed" else len({row["row"] for row in those}))
+        for kind, those in counts.items()
     ]
     words = {"changed": "value", "added": "row", "removed": "row"}
-    return ", ".join(f"{n:,} {words[what]}{'' if n == 1 else 's'} {what}" for what, n in sized if n)
+    return ", ".join(f"{n:,} {words[kind]}{'' if n == 1 else 's'} {kind}" for kind, n in sized if n)
 
 
 def _feed(package: DataPackage, file: Path, context: PageContext) -> None:

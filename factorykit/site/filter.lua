@@ -33,11 +33,11 @@ local function float(div, kind)
     content:remove(#content)
   end
   caption:insert(1, label)
-  local said = pandoc.Blocks({ html("<figcaption>"), pandoc.Plain(caption), html("</figcaption>") })
+  local figcaption = pandoc.Blocks({ html("<figcaption>"), pandoc.Plain(caption), html("</figcaption>") })
   local blocks = pandoc.Blocks({ html('<figure id="' .. div.identifier .. '" class="fk-float fk-' .. kind .. '">') })
-  blocks:extend(kind == "tbl" and said or {})
+  blocks:extend(kind == "tbl" and figcaption or {})
   blocks:extend(content)
-  blocks:extend(kind == "tbl" and {} or said)
+  blocks:extend(kind == "tbl" and {} or figcaption)
   blocks:insert(html("</figure>"))
   return blocks
 end

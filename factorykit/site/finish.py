@@ -61,13 +61,13 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
             shutil.copyfile(project.root / source.source, out / source.source)
             _link_notebook(page, source.source.name)
     _add_embedded_captions(pages)
-    found = entity_pages.add(project, out, context, cache)
+    entries = entity_pages.add(project, out, context, cache)
     crosslinks.add(project, pages)
-    found = search.entries(project, pages) + found
+    entries = search.entries(project, pages) + entries
     if f"{api.PLACE}.html" in pages:
-        found += api.write(out, context)
-    found += charts.add(project, pages, out, context, cache and cache / "charts")
-    search.write(out, found)
+        entries += api.write(out, context)
+    entries += charts.add(project, pages, out, context, cache and cache / "charts")
+    search.write(out, entries)
     feeds.add(project, pages, out, context)
     open_data.add(project, out, context)
     agents.add(project, out, context)
@@ -124,10 +124,10 @@ def _mark_current_page(page: LexborHTMLParser, file: Path) -> None:
 def _number_items(page: LexborHTMLParser) -> None:
     for caption in page.css("figcaption"):
         first = next(caption.iter(include_text=True), None)
-        found = CAPTION.match(first.text()) if first is not None and first.is_text_node else None
-        if first is not None and found:
-            first.insert_before(new_element(f'<span class="fk-number">{found[1]}</span>'))
-            first.replace_with(first.text()[found.end() :])
+        match = CAPTION.match(first.text()) if first is not None and first.is_text_node else None
+        if first is not None and match:
+            first.insert_before(new_element(f'<span class="fk-number">{match[1]}</span>'))
+            first.replace_with(first.text()[match.end() :])
     for equation in page.css('span[id^="eq-"]:not(.fk-equation)'):
         _equation(equation)
     contents = page.css_first("nav#TOC ul")
@@ -183,7 +183,7 @@ def _make_tables_scroll(page: LexborHTMLParser) -> None:
 
 
 def _within(node: LexborNode, name: str) -> bool:
-    return any(name in (each.attributes.get("class") or "").split() for each in ancestors(node))
+    return any(name in (ancestor.attributes.get("class") or "").split() for ancestor in ancestors(node))
 
 
 def _format_frames(page: LexborHTMLParser) -> None:
@@ -219,9 +219,9 @@ def _frame_table(table: LexborNode, shape: str) -> str:
 
     header = "".join(cell("th", place, name) for place, name in enumerate(names))
     lines = "\n".join(f"<tr>{''.join(cell('td', place, text) for place, text in enumerate(row))}</tr>" for row in rows)
-    found = SHAPE.search(shape)
-    shortened = found and int(found[1]) > len(rows)
-    note = f"<small>{int(found[1]):,} rows, {len(rows) - 1} shown</small>" if found and shortened else ""
+    match = SHAPE.search(shape)
+    shortened = match and int(match[1]) > len(rows)
+    note = f"<small>{int(match[1]):,} rows, {len(rows) - 1} shown</small>" if match and shortened else ""
     return (
         f'<div class="fk-frame"><div class="fk-scroll"><table class="fk-table"><thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>{note}</div>"

@@ -65,8 +65,8 @@ def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for cell in cells:
         text = _text(cell)
         if cell["cell_type"] == "markdown":
-            text = CAPTION.sub(lambda found, at=named: f"**{found[1]} {numbers.get(at, found[2])}.** {found[3]}", text)
-            text = REFERENCE.sub(lambda found: f"[{found[1]} {numbers.get(found[2], '?')}](#cell-id={found[2]})", text)
+            text = CAPTION.sub(lambda match, at=named: f"**{match[1]} {numbers.get(at, match[2])}.** {match[3]}", text)
+            text = REFERENCE.sub(lambda match: f"[{match[1]} {numbers.get(match[2], '?')}](#cell-id={match[2]})", text)
             if cell.get("id") in numbers:
                 text = TAG.sub(lambda _, at=cell["id"]: f"\\tag{{{numbers[at]}}}", text)
         named = str(cell.get("id", ""))
@@ -102,9 +102,9 @@ def _by(key: str) -> str:
 
 
 def _marked(text: str) -> str:
-    def cited(found: re.Match[str]) -> str:
-        keys = [_works().get(address) for address in LINK.findall(found[1])]
-        return f"[{'; '.join(f'@{key}' for key in keys)}]" if all(keys) else found[0]
+    def cited(match: re.Match[str]) -> str:
+        keys = [_works().get(address) for address in LINK.findall(match[1])]
+        return f"[{'; '.join(f'@{key}' for key in keys)}]" if all(keys) else match[0]
 
     return CITED.sub(cited, REFERENCE.sub(r"@\2", text))
 

@@ -65,11 +65,11 @@ def _group(
     package: DataPackage, column: str, tables: tuple[str, ...]
 ) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
     """Yield each value of a column with the matching rows of the given tables."""
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in tables:
         for row in package.tables[name].frame.iter_rows(named=True) if name in package.tables else ():
-            found.setdefault(row[column], {}).setdefault(name, []).append(_filled(row))
-    yield from found.items()
+            groups.setdefault(row[column], {}).setdefault(name, []).append(_filled(row))
+    yield from groups.items()
 
 
 def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _units(table: Table) -> dict[str, str]:
-    return {name: each["unit"] for name, each in table.fields.items() if each.get("unit")}
+    return {name: column["unit"] for name, column in table.fields.items() if column.get("unit")}
 
 
 def _openapi(package: DataPackage, keys: Mapping[str, list[str]], context: PageContext) -> dict[str, Any]:
@@ -128,8 +128,8 @@ def _document(tables: tuple[str, ...] | list[str]) -> dict[str, Any]:
 def _schema(table: Table) -> dict[str, Any]:
     """Return the JSON schema of a row of a table."""
     columns = {
-        name: {"type": each["type"], "description": f"{each['description']} [{each.get('unit', 'text')}]"}
-        for name, each in table.fields.items()
+        name: {"type": column["type"], "description": f"{column['description']} [{column.get('unit', 'text')}]"}
+        for name, column in table.fields.items()
     }
     return {"type": "object", "description": table.resource["description"], "properties": columns}
 
@@ -141,9 +141,9 @@ def _card(package: Mapping[str, Any]) -> str:
         "pretty_name": package["title"],
         "license": package["licenses"][0]["name"].lower(),
         "tags": ["ai-infrastructure", "data-centers", "energy", "gpu", "training-compute"],
-        "configs": [{"config_name": each["name"], "data_files": each["path"]} for each in tables],
+        "configs": [{"config_name": resource["name"], "data_files": resource["path"]} for resource in tables],
     }
-    rows = [f"| {each['name']} | {each['rows']:,} | {each['description']} |" for each in tables]
+    rows = [f"| {resource['name']} | {resource['rows']:,} | {resource['description']} |" for resource in tables]
     yaml = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in header.items()]
     head = ["", f"# {package['name']}", "", package["description"], "", "| table | rows | a row is |", "|---|---|---|"]
     return "\n".join(["---", *yaml, "---", *head, *rows, ""])

@@ -39,16 +39,16 @@ def find() -> tuple[Path | None, str]:
 
 
 def _candidates() -> list[tuple[str, Path]]:
-    found = []
+    candidates = []
     if given := os.environ.get("QUARTO_PATH"):
         path = Path(given)
         inside = [path / "quarto", path / "bin" / "quarto"] if path.is_dir() else [path]
-        found.append(("QUARTO_PATH", next((file for file in inside if file.is_file()), path)))
+        candidates.append(("QUARTO_PATH", next((file for file in inside if file.is_file()), path)))
     if beside := shutil.which("quarto", path=str(Path(sys.executable).parent)):
-        found.append(("this environment", Path(beside)))
+        candidates.append(("this environment", Path(beside)))
     if listed := shutil.which("quarto"):
-        found.append(("PATH", Path(listed)))
-    return found
+        candidates.append(("PATH", Path(listed)))
+    return candidates
 
 
 def _run(
@@ -93,7 +93,7 @@ def complaints(log: str) -> list[str]:
     >>> complaints('{"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"}')
     ['quarto: Unable to resolve crossref @fig-x']
     """
-    found: list[str] = []
+    messages: list[str] = []
     unfinished = False
     for line in log.splitlines():
         try:
@@ -104,10 +104,10 @@ def complaints(log: str) -> list[str]:
         warns = str(record.get("levelName", "")).upper().startswith("WARN") and re.search(
             r"link|resolve|not found", text
         )
-        if unfinished and found:
-            found[-1] += f" {text}"
+        if unfinished and messages:
+            messages[-1] += f" {text}"
             unfinished = False
         elif warns or re.search(r"Unable to resolve crossref|[Cc]itation .*not found|[Cc]iteproc: *citation", text):
-            found.append(f"quarto: {text}")
+            messages.append(f"quarto: {text}")
             unfinished = bool(re.search(r"[Cc]itation", text)) and "not found" not in text
-    return found
+    return messages

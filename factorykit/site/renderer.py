@@ -74,12 +74,12 @@ def pandoc() -> Path:
 
         return Path(pypandoc.get_pandoc_path())
     except (ImportError, OSError):
-        found = shutil.which("pandoc")
-    printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout if found else ""
+        path = shutil.which("pandoc")
+    printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout if path else ""
     version = re.search(r"(\d+)\.", printed)
-    if not found or not version or int(version[1]) < 3:
+    if not path or not version or int(version[1]) < 3:
         raise SiteError(f"pandoc 3.0 or later is needed, found {printed.splitlines()[:1]}; install pypandoc_binary")
-    return Path(found)
+    return Path(path)
 
 
 def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
@@ -162,7 +162,7 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
     convert = partial(_pandoc, page, command, text, folder)
     rendered, messages = build_cache.cached(kept, parts, lambda _: convert()) if kept else convert()
     title, description, footer, toc, body = (part.strip() for part in rendered.split(SPLIT))
-    body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
+    body = re.sub(r"<!--output-(\d+)-->", lambda match: draft.raw[int(match[1])], body)
     return title, description, footer, toc, body, draft, messages
 
 
@@ -289,8 +289,8 @@ def _first_chart(body: str) -> str:
     before, *charts = body.split('class="factorykit-chart"')
     places: list[tuple[bool, str]] = []
     for chart in charts:
-        found = re.findall(r'id="(fig-[\w-]+)"', before)
-        places += [('"controls":[{' not in chart, found[-1])] if found else []
+        labels = re.findall(r'id="(fig-[\w-]+)"', before)
+        places += [('"controls":[{' not in chart, labels[-1])] if labels else []
         before = chart
     return min(places, key=lambda place: place[0], default=(True, ""))[1]
 
@@ -350,8 +350,8 @@ def _navigation(project: Project, page: Page, titles: dict[str, str]) -> dict[st
         for entry in entries:
             yield from flat(entry["below"]) if "below" in entry else [entry]
 
-    sidebars = [placed([*_entries(project, titles, each.get("contents"))]) for each in project.sidebars]
-    side = next((each for each in sidebars if any(entry["here"] for entry in flat(each))), next(iter(sidebars), []))
+    sidebars = [placed([*_entries(project, titles, menu.get("contents"))]) for menu in project.sidebars]
+    side = next((menu for menu in sidebars if any(entry["here"] for entry in flat(menu))), next(iter(sidebars), []))
     order = [*flat(side)]
     here = next((place for place, entry in enumerate(order) if entry["here"]), None)
     arrows = project.website.get("page-navigation") and here is not None

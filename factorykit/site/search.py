@@ -55,7 +55,7 @@ def sections(main: LexborNode, href: str, title: str, keywords: str = "") -> lis
     rows, anchor = [[href, title, "", ""]], ""
     for node in tree.root.traverse(include_text=True) if tree.root else ():
         if node.is_text_node:
-            headings = (each for each in ancestors(node) if _is_heading(each))
+            headings = (ancestor for ancestor in ancestors(node) if _is_heading(ancestor))
             rows[-1][2 if next(headings, None) is not None else 3] += f"{node.text()} "
             continue
         anchor = node.attributes.get("id") or anchor

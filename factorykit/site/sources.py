@@ -111,8 +111,8 @@ def load_project(root: Path) -> Project:
     wanted: dict[PurePosixPath, None] = {}
     for pattern in (config.get("project") or {}).get("render") or ["**/*.qmd", "**/*.ipynb"]:
         if pattern.startswith("!"):
-            for found in glob(root, pattern[1:]):
-                wanted.pop(found, None)
+            for excluded in glob(root, pattern[1:]):
+                wanted.pop(excluded, None)
         else:
             wanted.update(dict.fromkeys(glob(root, pattern)))
     pages = tuple(read_page(root, path) for path in wanted if path.suffix in (".qmd", ".ipynb"))
@@ -132,8 +132,8 @@ def glob(root: Path, pattern: str) -> list[PurePosixPath]:
     pattern = pattern.removeprefix("/")
     if (root / pattern).is_dir():
         pattern = f"{pattern.rstrip('/')}/**/*"
-    found = (PurePosixPath(path.relative_to(root).as_posix()) for path in root.glob(pattern) if path.is_file())
-    return sorted(path for path in found if not any(part.startswith((".", "_")) for part in path.parts))
+    files = (PurePosixPath(path.relative_to(root).as_posix()) for path in root.glob(pattern) if path.is_file())
+    return sorted(path for path in files if not any(part.startswith((".", "_")) for part in path.parts))
 
 
 def read_page(root: Path, source: PurePosixPath) -> Page:
@@ -163,10 +163,10 @@ def text_of(file: Path) -> str:
 
 def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str]:
     """Return the YAML front matter of ``text`` and the rest, with the line numbers of the file preserved."""
-    found = FRONT_MATTER.match(text)
-    if not found:
+    match = FRONT_MATTER.match(text)
+    if not match:
         return {}, text
-    return _yaml(found[1], where), "\n" * found[0].count("\n") + text[found.end() :]
+    return _yaml(match[1], where), "\n" * match[0].count("\n") + text[match.end() :]
 
 
 def read_cells(text: str, where: str) -> tuple[Cell, ...]:
@@ -187,8 +187,8 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
 def _cell(number: int, row: dict[str, Any], where: str) -> Cell:
     lines = ENDS.split(joined(row["source"]))  # of lines; form feeds and similar characters do not end a line
     options: list[str] = []
-    while row["cell_type"] == "code" and lines and (found := OPTION.fullmatch(lines[0])):
-        options.append(found[1])
+    while row["cell_type"] == "code" and lines and (match := OPTION.fullmatch(lines[0])):
+        options.append(match[1])
         lines.pop(0)
     return Cell(
         number=number,

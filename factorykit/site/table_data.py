@@ -55,12 +55,12 @@ class Table:
     @cached_property
     def fields(self) -> dict[str, dict[str, Any]]:
         """Descriptors of the columns by name."""
-        return {each["name"]: each for each in self.resource["schema"]["fields"]}
+        return {column["name"]: column for column in self.resource["schema"]["fields"]}
 
     @cached_property
     def key(self) -> str:
         """Column that identifies the subject of a row."""
-        return next((name for name, each in self.fields.items() if each.get("entity")), next(iter(self.fields)))
+        return next((name for name, column in self.fields.items() if column.get("entity")), next(iter(self.fields)))
 
     @property
     def title(self) -> str:
@@ -71,7 +71,7 @@ class Table:
     @cached_property
     def references(self) -> dict[str, str]:
         """Columns that reference rows of other tables, with the referenced table."""
-        named = {column: str(each["references"]) for column, each in self.fields.items() if "references" in each}
+        named = {column: str(spec["references"]) for column, spec in self.fields.items() if "references" in spec}
         return {column: of.partition(".")[0] for column, of in named.items()}
 
 
@@ -114,24 +114,24 @@ class DataPackage:
     @cached_property
     def statements(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
         """Statements about each entity, by table and key."""
-        found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        statements: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in self.find("statements"):
-            found[row["kind"], row["entity"]].append(row)
-        return found
+            statements[row["kind"], row["entity"]].append(row)
+        return statements
 
     @cached_property
     def aliases(self) -> dict[tuple[str, str], list[str]]:
         """Other names by table and key."""
-        found: dict[tuple[str, str], list[str]] = defaultdict(list)
+        aliases: dict[tuple[str, str], list[str]] = defaultdict(list)
         for row in self.find("aliases"):
             for of in ("runs", "models") if row["kind"] == "model" else (f"{row['kind']}s",):
-                found[of, row["key"]].append(row["alias"])
-        return found
+                aliases[of, row["key"]].append(row["alias"])
+        return aliases
 
     @cached_property
     def referring(self) -> dict[tuple[str, str], dict[str, list[dict[str, Any]]]]:
         """Rows that refer to an entity, by the table and key of the entity, then by their table."""
-        found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        referring: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
         for name, table in self.tables.items():
             if name == "statements":
                 continue
@@ -141,8 +141,8 @@ class DataPackage:
                 separator = "; " if "separator" in table.fields[column] or column == "confirmed_by" else None
                 for row in table.frame.filter(table.frame[column].is_not_null()).iter_rows(named=True):
                     for key in row[column].split(separator) if separator else (row[column],):
-                        found[of, key][name].append(row)
-        return found
+                        referring[of, key][name].append(row)
+        return referring
 
     def shown(self, table: Table, column: str, value: str | float) -> dict[str, Any]:
         """Return the displayed text and the link of a cell."""
@@ -154,7 +154,7 @@ class DataPackage:
             return {"text": self.names[of][value], "href": href}
         if re.match(r"https?://", value):
             return {"text": value, "href": value}
-        return {"text": LONG.sub(lambda found: f"{float(found[0]):.4f}", value), "href": ""}
+        return {"text": LONG.sub(lambda match: f"{float(match[0]):.4f}", value), "href": ""}
 
     def source(self, key: str | None, address: str | None = None) -> dict[str, str]:
         """Return the citation of a source next to a value: title, page, and web address."""
@@ -214,7 +214,7 @@ def label(described: Mapping[str, Any]) -> str:
     if this is not None:
         return f"{this.label}, {end}" if end else this.label
     words = re.sub(r"_(w|usd|bytes|bytes_per_s|flop_per_s|kwh|m3_per_day|s|h|key)$", "", name).replace("_", " ")
-    words = re.sub(r"\b(tdp|pue|it|mfu|fp8|fp4|cpu|usd|h100)\b", lambda found: found[0].upper(), words)
+    words = re.sub(r"\b(tdp|pue|it|mfu|fp8|fp4|cpu|usd|h100)\b", lambda match: match[0].upper(), words)
     return words[:1].upper() + words[1:]
 
 
@@ -233,8 +233,8 @@ def load(data: Path) -> DataPackage | None:
         return None
     described = json.loads(path.read_text(encoding="utf-8"))
     tables = {
-        each["name"]: Table(each, pl.read_parquet(data / each["path"]))
-        for each in described["resources"]
-        if (data / each["path"]).is_file()
+        resource["name"]: Table(resource, pl.read_parquet(data / resource["path"]))
+        for resource in described["resources"]
+        if (data / resource["path"]).is_file()
     }
     return DataPackage(tables, str(described.get("version", "")))

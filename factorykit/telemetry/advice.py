@@ -129,7 +129,7 @@ def advise(
         for end in ("node_mtbf_s_low", "node_mtbf_s_high")
     ]
     current = base.get("checkpoint_interval_s")
-    free = [{name: value for name, value in each.items() if name != "checkpoint_interval_s"} for each in (base, *ends)]
+    free = [{name: value for name, value in case.items() if name != "checkpoint_interval_s"} for case in (base, *ends)]
     best, low, high = (_value(inputs, INTERVAL) for inputs in free)
     is_priced = "rental_usd_per_accelerator_h" in base
 

@@ -98,13 +98,13 @@ def truncated(file: Path) -> bytes:
     DatasetError
     """
     with file.open("rb") as stream:
-        found, rest = bytearray(), stream.read(MAX_BYTES)
-    while rest.startswith(GZIP) and len(found) < MAX_BYTES:
+        unpacked, rest = bytearray(), stream.read(MAX_BYTES)
+    while rest.startswith(GZIP) and len(unpacked) < MAX_BYTES:
         member = zlib.decompressobj(zlib.MAX_WBITS | 32)
         with suppress(zlib.error):
-            found += member.decompress(rest, MAX_BYTES - len(found))
+            unpacked += member.decompress(rest, MAX_BYTES - len(unpacked))
         rest = member.unused_data
-    if not (lines := bytes(found[: found.rfind(b"\n") + 1])):
+    if not (lines := bytes(unpacked[: unpacked.rfind(b"\n") + 1])):
         raise DatasetError(f"{file.name} cannot be unpacked; give the whole file, or what gzip -dc or zstd -dc writes")
     return lines
 

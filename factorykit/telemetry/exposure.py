@@ -54,8 +54,8 @@ class Exposure:
         """Return the exposure of one node; where only their number is known, that of any one."""
         import polars as pl
 
-        one = self.periods.filter(pl.col("node").eq_missing(node) | pl.col("node").is_null())
-        return Exposure(one.with_columns(nodes=1.0), self.start, self.end)
+        periods = self.periods.filter(pl.col("node").eq_missing(node) | pl.col("node").is_null())
+        return Exposure(periods.with_columns(nodes=1.0), self.start, self.end)
 
     def node_days(self, start: datetime, low: float, high: float) -> float:
         """Return the node-days between two ages, which are days since the start."""
@@ -165,11 +165,11 @@ def window(log: Log) -> tuple[datetime, datetime]:
 
 
 def fleet_nodes(log: Log) -> list[str]:
-    """Return the names of all nodes in a log."""
+    """Return the nodes that a scheduler, a journal or a health check of a log names; power may be of unnamed ones."""
     import polars as pl
 
     allocated = log.jobs.select(nodes_in("node_list").alias("node")).explode("node")
-    named = [frame.select("node") for frame in (log.events, log.steps, log.power)]
+    named = [frame.select("node") for frame in (log.events, log.watched)]
     return pl.concat([allocated, *named])["node"].drop_nulls().unique().sort().to_list()
 
 

@@ -169,7 +169,7 @@ def mtbf(
         groups = [({}, rows, 0.0, days)]
     else:
         counted = rows[by].value_counts(sort=True)[by].to_list()
-        groups = [({by: each}, rows.filter(pl.col(by).eq_missing(each)), 0.0, days) for each in counted]
+        groups = [({by: value}, rows.filter(pl.col(by).eq_missing(value)), 0.0, days) for value in counted]
     rates = [
         label
         | counts

@@ -90,13 +90,13 @@ class Format:
     document: str
     columns: tuple[Column, ...]
 
-    def fits(self, head: pl.DataFrame, header: Mapping[str, Sequence[str]], found: Sequence[Any]) -> bool:
+    def fits(self, head: pl.DataFrame, header: Mapping[str, Sequence[str]], json_records: Sequence[Any]) -> bool:
         """Return whether the first lines of a file, its header or the records among its lines have this format."""
         match self.shape:
             case "table":
                 return set(self.needs) <= set(header[self.separator])
             case "json":
-                return any(all(_has(record, path) for path in self.needs) for record in found)
+                return any(all(_has(record, path) for path in self.needs) for record in json_records)
             case _:
                 return head[self.name].item()
 
@@ -135,12 +135,12 @@ def formats() -> Mapping[str, Format]:
     for row in text_io.package_rows(Path(__file__).with_name("columns.csv")):
         column = Column(row["ours"], tuple(row["theirs"].split(" || ")), row["read"], row["unit"])
         columns.setdefault(row["format"], []).append(column)
-    found = {}
+    by_name = {}
     for row in text_io.package_rows(Path(__file__).with_name("formats.csv")):
         lists = {key: tuple(filter(None, row[key].split(";"))) for key in ("needs", "named")}
         cells: dict[str, Any] = row | lists | {"columns": tuple(columns[row["format"]])}
-        found[row["format"]] = Format(name=cells.pop("format"), **cells)
-    return found
+        by_name[row["format"]] = Format(name=cells.pop("format"), **cells)
+    return by_name
 
 
 def recognised(source: Path | bytes) -> list[Format]:
@@ -151,24 +151,24 @@ def recognised(source: Path | bytes) -> list[Format]:
     lines = scan(source)
     head = lines.head(HEAD).collect()["line"].fill_null("").to_list() if source else []
     shapes = ("series",) if is_series(head) else ("table", "line") if is_document(head) else ("table", "line", "json")
-    possible = [each for each in formats().values() if each.shape in shapes]
+    possible = [kind for kind in formats().values() if kind.shape in shapes]
     of_lines = pl.DataFrame({"line": head}, {"line": pl.String}).select(
-        each.is_shown().alias(each.name) for each in possible if each.shape in ("line", "series")
+        kind.is_shown().alias(kind.name) for kind in possible if kind.shape in ("line", "series")
     )
-    names = {separator: header(head, separator) for separator in {each.separator for each in possible}}
+    names = {separator: header(head, separator) for separator in {kind.separator for kind in possible}}
     of_head = records(line for line in head if line.lstrip()[:1] in START_OF_RECORD)
-    found = [each for each in possible if each.fits(of_lines, names, of_head)]
-    if len(head) == HEAD and not any(each.shape == "table" for each in found):
-        others = [each for each in possible if each.shape != "table" and each not in found]
-        shown = lines.filter(is_likely(others)).select(each.is_shown().alias(each.name) for each in others)
+    matching = [kind for kind in possible if kind.fits(of_lines, names, of_head)]
+    if len(head) == HEAD and not any(kind.shape == "table" for kind in matching):
+        others = [kind for kind in possible if kind.shape != "table" and kind not in matching]
+        shown = lines.filter(is_likely(others)).select(kind.is_shown().alias(kind.name) for kind in others)
         is_shown = shown.collect(engine="streaming")
-        found += [each for each in others if is_shown[each.name].item()]
-    return [each for each in found if each.name not in OWN] or found
+        matching += [kind for kind in others if is_shown[kind.name].item()]
+    return [kind for kind in matching if kind.name not in OWN] or matching
 
 
 def is_likely(possible: Iterable[Format]) -> pl.Expr:
     """Return whether a line may show one of some formats: one pattern is much faster than many."""
-    patterns = (f"(?:{pattern})" for each in possible if each.shape != "table" for pattern in each.patterns)
+    patterns = (f"(?:{pattern})" for kind in possible if kind.shape != "table" for pattern in kind.patterns)
     return pl.col("line").str.contains("|".join(patterns))
 
 
@@ -194,13 +194,13 @@ def bare(name: str) -> str:
 
 def records(lines: Iterable[str]) -> list[Any]:
     """Return the records in lines of JSON, without other lines."""
-    found = []
+    parsed = []
     for line in lines:
         try:
-            found.append(json.loads(line))
+            parsed.append(json.loads(line))
         except (ValueError, RecursionError):
             continue
-    return found
+    return parsed
 
 
 def _has(record: Any, path: str) -> bool:
@@ -220,7 +220,7 @@ def scan(
     is in a column of its own, ``SURPLUS``.
     """
     is_table = separator != END
-    found = pl.scan_csv(
+    frame = pl.scan_csv(
         source,
         separator=separator,
         has_header=is_table,
@@ -236,7 +236,7 @@ def scan(
         glob=False,
     )
     lines = pl.col("line").map_batches(printed, return_dtype=pl.String, is_elementwise=True)
-    return found if is_table else found.with_columns(lines)
+    return frame if is_table else frame.with_columns(lines)
 
 
 def printed(lines: pl.Series) -> pl.Series:
@@ -269,8 +269,8 @@ def with_paths(lines: pl.LazyFrame, known: Format) -> pl.LazyFrame:
     places = [known.needs[0], *(part for column in known.columns for part in column.theirs)]
     paths = dict.fromkeys(part.partition("=")[0] for place in places for part in place.split(" ? "))
     kind = pl.Struct(dict.fromkeys(paths, pl.String))
-    found = pl.col("line").map_batches(partial(_values, tuple(paths)), return_dtype=kind, is_elementwise=True)
-    return lines.with_columns(found.alias("found")).unnest("found")
+    values = pl.col("line").map_batches(partial(_values, tuple(paths)), return_dtype=kind, is_elementwise=True)
+    return lines.with_columns(values.alias("found")).unnest("found")
 
 
 def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
@@ -303,7 +303,7 @@ def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"no document of JSON ({error}); give all of it, or one record per line") from None
     lists = [whole.get(name) for name in LISTS] if isinstance(whole, dict) else [whole]
-    items = next((each for each in lists if isinstance(each, list)), [whole])
+    items = next((value for value in lists if isinstance(value, list)), [whole])
     if kubernetes.has_workloads(items):
         attempts, without_details = kubernetes.attempts(items)
         return "\n".join(attempts).encode(), without_details
@@ -331,11 +331,11 @@ def series(lines: Sequence[str]) -> tuple[pl.LazyFrame, int]:
     metrics, counts = [], []
     try:
         answer = json.loads("\n".join(lines), parse_float=str, parse_int=str)
-        for each in answer["data"]["result"]:
-            samples = each.get("values") or [each["value"]]
+        for result in answer["data"]["result"]:
+            samples = result.get("values") or [result["value"]]
             at += [str(time) for time, _ in samples]
-            value += [str(found) for _, found in samples]
-            metrics.append({str(name): str(label) for name, label in each["metric"].items()})
+            value += [str(sample_value) for _, sample_value in samples]
+            metrics.append({str(name): str(label) for name, label in result["metric"].items()})
             counts.append(len(samples))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DatasetError(f"no result of a range query ({error}); give the JSON of /api/v1/query_range") from None

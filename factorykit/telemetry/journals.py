@@ -41,7 +41,7 @@ def read_together(files: Mapping[str, int], zone: str) -> dict[str, Reading]:
     events = lines.filter(pl.col("line").str.contains(known.lines))
     texts = events.select("file", "row", *cells_of(known, *TABLES[known.table]), bad=pl.lit(False)).collect()
     sources = {name: Source(file, file, False) for name, file in journals.items()}
-    named = pl.DataFrame([(name, each.stem, each.modified) for name, each in sources.items()], NAMED, orient="row")
+    named = pl.DataFrame([(name, file.stem, file.modified) for name, file in sources.items()], NAMED, orient="row")
     cells, texts = (frame.join(named, on="file", maintain_order="left") for frame in (cells.drop_nulls("at"), texts))
     stamps = log_file.stamps(cells, zone)
     span = stamps.group_by("file").agg(since=pl.col("at").min(), until=pl.col("at").max()).drop_nulls()
@@ -52,14 +52,14 @@ def read_together(files: Mapping[str, int], zone: str) -> dict[str, Reading]:
     kept = kept.join(strange, on="file", how="anti").join(rows.filter("bad"), on="file", how="anti")
     periods = log_file.watched(known, stamps, "file").partition_by("file", as_dict=True, include_key=False)
     rows_of = rows.partition_by("file", as_dict=True)
-    found = {}
+    readings = {}
     for name, count in kept.select("file", "lines").iter_rows():
         if journals[name].stat().st_size == files[name]:
-            found[name] = Reading(zone, watched=[periods[name,]])
+            readings[name] = Reading(zone, watched=[periods[name,]])
             those = rows_of.get((name,), rows.clear())
-            log_file.note_rows(known, sources[name], found[name], count, those)
-            found[name].rows[known.table] += [those.select(list(TABLES[known.table]))] * bool(those.height)
-    return found
+            log_file.note_rows(known, sources[name], readings[name], count, those)
+            readings[name].rows[known.table] += [those.select(list(TABLES[known.table]))] * bool(those.height)
+    return readings
 
 
 def _is_journal(file: Path, size: int, kernel: str, at: str) -> bool:

@@ -112,12 +112,12 @@ class Reading:
 def read_file(file: Path, chosen: Format | None, reading: Reading) -> None:
     """Read one file, up to the cut if its compression is truncated."""
     source = _source(file, reading)
-    found = [chosen] if chosen else recognised(source.text)
-    if not found:
-        source, found = _unfolded(source, reading)
-    if not found:
+    file_formats = [chosen] if chosen else recognised(source.text)
+    if not file_formats:
+        source, file_formats = _unfolded(source, reading)
+    if not file_formats:
         reading.note(file, "", UNRECOGNISED, 1)
-    for known in found:
+    for known in file_formats:
         rows = rows_of(known, source, reading)
         if rows.height:
             reading.rows[known.table].append(rows)
@@ -154,9 +154,9 @@ def _unfolded(source: Source, reading: Reading) -> tuple[Source, list[Format]]:
     if not any(line[:1] in ("[", "{", " ") or line.startswith(CHART) for line in lines if line):
         return source, []
     text, without_details = unfolded(lines)
-    found = recognised(text)
-    reading.note(source.file, found[0].name if found else "", WITHOUT_DETAILS, without_details)
-    return Source(source.file, text, source.is_unfinished and is_unfinished(text)), found
+    file_formats = recognised(text)
+    reading.note(source.file, file_formats[0].name if file_formats else "", WITHOUT_DETAILS, without_details)
+    return Source(source.file, text, source.is_unfinished and is_unfinished(text)), file_formats
 
 
 def _lines(text: Path | bytes) -> list[str]:
@@ -166,29 +166,29 @@ def _lines(text: Path | bytes) -> list[str]:
 def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     """Return the tidy rows of a file, and note its other lines and the nodes that it observes."""
     frame, names = _frame(known, source, reading)
-    found = {
+    columns = {
         column: theirs
         for column in known.columns
-        if (theirs := [each for each in column.theirs if known.shape in ("line", "json") or each in names])
+        if (theirs := [place for place in column.theirs if known.shape in ("line", "json") or place in names])
     }
-    cells = [_cell(theirs, known).alias(column.ours) for column, theirs in found.items()]
+    cells = [_cell(theirs, known).alias(column.ours) for column, theirs in columns.items()]
     if "at" in known.named:
         cells.append(cell(SERIES, "line").alias("series"))
     is_table = known.shape == "table"
     cells.append((pl.col(SURPLUS).is_not_null() if is_table else pl.lit(False)).alias("bad"))
-    texts, head = (each.filter(*_meant(known, names)).select("row", *cells) for each in (frame, frame.head(HEAD)))
+    texts, head = (part.filter(*_meant(known, names)).select("row", *cells) for part in (frame, frame.head(HEAD)))
     lines, last = frame.select(pl.len()), None
     if known.watches == "lines":  # most lines are not read, but watched: the file is scanned once
         collected = pl.collect_all([lines, texts, ends(frame)], engine="streaming")
         lines, texts, last = (part.lazy() for part in collected)
     if (some := head.head(SOME).collect()).height < SOME:  # a head is read much faster than what is filtered
         some = texts.head(SOME).collect(engine="streaming")
-    marked = parsed(known, found, texts.with_columns(**source.columns), some, reading.zone)
+    marked = parsed(known, columns, texts.with_columns(**source.columns), some, reading.zone)
     undated = texts.filter(pl.col("at").is_null() if "at" in known.named else False).select("^series$")
     count, rows, scraped = pl.collect_all([lines, marked, undated], engine="streaming")
     reading.note(source.file, known.name, TIMED_BY_FILE, _scraped(scraped))
     if is_table and rows["bad"].any():
-        _check_header(source, found, texts.filter(pl.col("row").is_in(rows.filter("bad")["row"].implode())))
+        _check_header(source, columns, texts.filter(pl.col("row").is_in(rows.filter("bad")["row"].implode())))
     note_rows(known, source, reading, count.item(), rows)
     kept, wrong = _plausible(rows.filter(~pl.col("bad")).select(list(TABLES[known.table])))
     reading.note(source.file, known.name, IMPLAUSIBLE, wrong)
@@ -201,24 +201,26 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     return kept
 
 
-def parsed(known: Format, found: Iterable[Column], texts: pl.LazyFrame, some: pl.DataFrame, zone: str) -> pl.LazyFrame:
+def parsed(
+    known: Format, columns: Iterable[Column], texts: pl.LazyFrame, some: pl.DataFrame, zone: str
+) -> pl.LazyFrame:
     """Return the values of texts of some files, and whether a row is ``bad``, and its time is a ``local`` one.
 
     ``some`` are the first of the texts.
     """
     forms = {
         column.ours: (column.unit, None) if column.unit else parsing.usual(some[column.ours])
-        for column in found
+        for column in columns
         if column.read == "moment"
     }
-    read = {column.ours: _value(column, pl.col(column.ours)) for column in found if column.read != "moment"}
+    read = {column.ours: _value(column, pl.col(column.ours)) for column in columns if column.read != "moment"}
     for name, form in forms.items():
         read[name] = parsing.moment(pl.col(name), zone, form, _has_no_year(some[name]))
     for name in {"node", "job"}.intersection(known.named):
         read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(pl.col("stem"))
     if "at" in known.named:
         read["at"] = pl.when(pl.col("at").is_null()).then("modified").otherwise(read["at"])
-    tried = [column.ours for column in found if column.read in ("moment", "number")]
+    tried = [column.ours for column in columns if column.read in ("moment", "number")]
     table = TABLES[known.table]
     values = texts.select(
         pl.col("^(file|row|bad)$"),
@@ -234,15 +236,15 @@ def parsed(known: Format, found: Iterable[Column], texts: pl.LazyFrame, some: pl
     return marked.drop(f"{name} cell" for name in tried)
 
 
-def _check_header(source: Source, found: Iterable[Column], wrong: pl.LazyFrame) -> None:
+def _check_header(source: Source, columns: Iterable[Column], wrong: pl.LazyFrame) -> None:
     """Check that no line of a table is a header with another order, by which the cells below it would be read.
 
     Raises
     ------
     DatasetError
     """
-    names = {name for column in found for name in column.theirs}
-    cells = {column: pl.col(column.ours).str.replace(r" \[[^\]]*\]$", "") for column in found}
+    names = {name for column in columns for name in column.theirs}
+    cells = {column: pl.col(column.ours).str.replace(r" \[[^\]]*\]$", "") for column in columns}
     is_header = pl.sum_horizontal(text.is_in(names) for text in cells.values()) > 1
     is_same = pl.all_horizontal(text.is_in(column.theirs).fill_null(False) for column, text in cells.items())
     others = wrong.filter(is_header & ~is_same).head(1).collect()["row"]
@@ -305,10 +307,10 @@ def ends(frame: pl.LazyFrame, *by: str, **more: pl.Expr) -> pl.LazyFrame:
     """Return the first and the last line of each node in each period, in the order of the file."""
     line = pl.col("line")
     keys = line.str.head(PERIOD).alias("period"), line.str.slice(PERIOD).str.splitn(" ", 3).struct[1].alias("node")
-    found = frame.group_by(*by, *keys).agg(
+    groups = frame.group_by(*by, *keys).agg(
         pl.col("row").min(), first=line.min(), last=line.max(), lines=pl.len(), **more
     )
-    return found.sort("row").select(*by, *more, "lines", line=pl.concat_list("first", "last")).explode("line")
+    return groups.sort("row").select(*by, *more, "lines", line=pl.concat_list("first", "last")).explode("line")
 
 
 def cells_of(known: Format, *names: str) -> list[pl.Expr]:
@@ -316,10 +318,10 @@ def cells_of(known: Format, *names: str) -> list[pl.Expr]:
     return [_cell(column.theirs, known).alias(column.ours) for column in known.columns if column.ours in names]
 
 
-def stamps(found: pl.DataFrame, zone: str) -> pl.DataFrame:
+def stamps(lines: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Return node and time of lines of some files, whether they are events or not."""
-    at = parsing.moment(pl.col("at"), zone, parsing.usual(found["at"].head(SOME)), _has_no_year(found["at"]))
-    return found.with_columns(parsing.text(pl.col("node")).fill_null(pl.col("stem")), at)
+    at = parsing.moment(pl.col("at"), zone, parsing.usual(lines["at"].head(SOME)), _has_no_year(lines["at"]))
+    return lines.with_columns(parsing.text(pl.col("node")).fill_null(pl.col("stem")), at)
 
 
 def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
@@ -327,8 +329,8 @@ def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
     node = pl.lit(None, pl.String) if known.watches == "scheduler" else pl.col("node")
     last = "until" if "until" in rows.columns else "at"
     periods = rows.drop_nulls("at").group_by(*by, node.alias("node"), maintain_order=True)
-    found = periods.agg(since=pl.col("at").min(), until=pl.max_horizontal(pl.col("at").max(), pl.col(last).max()))
-    return found.with_columns(source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
+    spans = periods.agg(since=pl.col("at").min(), until=pl.max_horizontal(pl.col("at").max(), pl.col(last).max()))
+    return spans.with_columns(source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
 
 
 def _meant(known: Format, names: Iterable[str]) -> list[pl.Expr]:
@@ -339,14 +341,14 @@ def _meant(known: Format, names: Iterable[str]) -> list[pl.Expr]:
 
 def _cell(theirs: Iterable[str], known: Format) -> pl.Expr:
     """Return the text of the first of some places that has one; commas are often followed by a space."""
-    text = pl.coalesce(cell(each, known.shape) for each in theirs)
+    text = pl.coalesce(cell(place, known.shape) for place in theirs)
     return text.str.strip_chars() if known.separator != "|" else text
 
 
 def _shape(source: Path | bytes, line: int) -> str:
     """Return a line with its letters as x and its digits as 9, so that it reveals no secret."""
-    found = scan(source).filter(pl.col("row") == line - 1).head(1).collect()["line"]
-    text = str(found[0])[:120] if len(found) else ""
+    lines = scan(source).filter(pl.col("row") == line - 1).head(1).collect()["line"]
+    text = str(lines[0])[:120] if len(lines) else ""
     return re.sub(r"[^\W\d_]", "x", re.sub(r"\d", "9", text))
 
 

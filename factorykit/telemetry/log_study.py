@@ -270,7 +270,7 @@ def _read_file(
                 return
             if not known and _is_plain(file):
                 known = recognised(file)
-            if not known or not _is_plain(file) or any(each.shape == "series" for each in known):
+            if not known or not _is_plain(file) or any(kind.shape == "series" for kind in known):
                 reading = log_file.Reading(zone)
                 log_file.read_file(file, chosen[0] if chosen else None, reading)
                 _write_rows(reading, task["key"], 0, stage)
@@ -279,10 +279,10 @@ def _read_file(
             for start, end, text in _texts(file, task["start"], has_header=known[0].shape == "table"):
                 reading = log_file.Reading(zone)
                 source = log_file.Source(file, text, False)
-                for each in known:
-                    reading.rows[each.table].append(log_file.rows_of(each, source, reading))
+                for kind in known:
+                    reading.rows[kind.table].append(log_file.rows_of(kind, source, reading))
                 _write_rows(reading, task["key"], start, stage)
-                place = {"start": start, "end": end, "head": _head(file, end), "formats": [each.name for each in known]}
+                place = {"start": start, "end": end, "head": _head(file, end), "formats": [kind.name for kind in known]}
                 yield piece | place | _noted(reading)
     except (DatasetError, pl.exceptions.PolarsError, OSError):
         reading = log_file.Reading(zone)

@@ -94,7 +94,7 @@ def _masked(cell: pl.Expr, max_letters: int | None) -> pl.Expr:
 
 
 def _hidden(value: str) -> str:
-    return re.sub(SECRET, lambda found: f"(hidden {_token(found[0])})", value)
+    return re.sub(SECRET, lambda match: f"(hidden {_token(match[0])})", value)
 
 
 def _shortened(value: str) -> str:
@@ -172,7 +172,7 @@ def _others(rows: pl.DataFrame, zone: str) -> pl.Series:
     """Return timestamps of any form with a year."""
     cell = pl.col("cell")
     even = cell.str.replace_all("/", "-", literal=True).str.replace(r"(\d)T", "$1 ").str.replace(",", ".")
-    other = pl.coalesce(even.str.to_datetime(each, time_unit="us", strict=False) for each in LOCAL)
+    other = pl.coalesce(even.str.to_datetime(pattern, time_unit="us", strict=False) for pattern in LOCAL)
     zoned = pl.when(even.str.contains(OFFSET)).then(even).str.replace("(?:Z| UTC)$", "+00:00")
     zoned = zoned.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
     return rows.select(pl.coalesce(_in_utc(other, zone), zoned, _in_utc(_since_epoch(cell), "UTC"))).to_series()
@@ -264,8 +264,8 @@ def word(of: str, cell: pl.Expr) -> pl.Expr:
         first = cell.str.extract(r"^(\w+)")
         default = pl.when(first.is_not_null()).then(pl.lit(other))
         return own.fill_null(first.replace_strict(known, default=default, return_dtype=pl.String))
-    found = (pl.when(cell.str.contains(f"(?i){theirs}")).then(pl.lit(ours)) for theirs, ours in known.items())
-    return pl.when(cell.is_not_null()).then(pl.coalesce(*found, pl.lit(other)))
+    categories = (pl.when(cell.str.contains(f"(?i){theirs}")).then(pl.lit(ours)) for theirs, ours in known.items())
+    return pl.when(cell.is_not_null()).then(pl.coalesce(*categories, pl.lit(other)))
 
 
 @cache
@@ -281,15 +281,15 @@ def node_names(node_list: str) -> list[str]:
     >>> node_names("node[01-03,7],gpu-a")
     ['node01', 'node02', 'node03', 'node7', 'gpu-a']
     """
-    found: list[str] = []
+    names: list[str] = []
     for stem, ranges, tail in re.findall(r"([^,\[\]]*)(?:\[([^\]]*)\])?([^,\[\]]*)(?:,|$)", node_list):
         if not ranges:
-            found += [stem + tail] if stem + tail else []
+            names += [stem + tail] if stem + tail else []
             continue
         for part in ranges.split(","):
             first, _, last = part.partition("-")
             if not first.isdigit() or (last and not last.isdigit()):
                 return [node_list]
             numbers = range(int(first), int(last or first) + 1)
-            found += [f"{stem}{number:0{len(first)}}{tail}" for number in numbers[:100_000]]
-    return found
+            names += [f"{stem}{number:0{len(first)}}{tail}" for number in numbers[:100_000]]
+    return names

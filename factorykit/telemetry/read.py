@@ -130,7 +130,7 @@ def read_log(
         raise ScenarioError("a study has no columns=; rename the columns of the files")
     reading = Reading(zone)
     try:
-        files = [file for each in given for file in _files(storage_path("path", each))]
+        files = [file for location in given for file in _files(storage_path("path", location))]
         if folder is not None:
             return read_study(files, folder, kind, zone, engine)
         for file in files:
@@ -172,16 +172,16 @@ def _renamed(kind: str, columns: Mapping[str, str] | None) -> Format:
         one_of("column", name, TABLES[known.table])
         string(f"columns[{name!r}]", theirs)
     needs = tuple(columns.get(name, name) for name in NEEDED[known.table])
-    changed = (replace(each, theirs=(columns.get(each.ours, each.ours),)) for each in known.columns)
+    changed = (replace(column, theirs=(columns.get(column.ours, column.ours),)) for column in known.columns)
     return replace(known, needs=needs, columns=tuple(changed))
 
 
 def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise DatasetError(f"{path} does not exist; give a file or a folder of logs")
-    found = [file for file in files_in(path) if file == path or not file.name.startswith(".")]
-    if not found:
+    files = [file for file in files_in(path) if file == path or not file.name.startswith(".")]
+    if not files:
         raise DatasetError(f"{path} holds no file; give a folder of logs")
-    if odd := [name for name in map(str, found) if name.encode(errors="replace").decode() != name]:
+    if odd := [name for name in map(str, files) if name.encode(errors="replace").decode() != name]:
         raise DatasetError(f"{odd[0]!a} is not UTF-8; rename the file")
-    return found
+    return files

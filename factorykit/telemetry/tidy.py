@@ -141,8 +141,8 @@ def _short_names(tables: Mapping[str, pl.DataFrame]) -> dict[str, str]:
     """Return the nodes named with a domain or port whose name alone is that of a node, too, by their long name."""
     lists = tables["jobs"]["node_list"].drop_nulls().unique()
     named = pl.concat([frame["node"] for frame in tables.values() if "node" in frame.columns]).drop_nulls().unique()
-    short = {name: found[1] for name in named if (found := re.match(r"([^.:]*[^.:\d][^.:]*)[.:]", name))}
-    known = {*named, *(node for each in lists for node in node_names(each))} if short else set()
+    short = {name: match[1] for name in named if (match := re.match(r"([^.:]*[^.:\d][^.:]*)[.:]", name))}
+    known = {*named, *(node for node_list in lists for node in node_names(node_list))} if short else set()
     counts = Counter(short.values())
     return {name: alone for name, alone in short.items() if alone in known and counts[alone] == 1}
 

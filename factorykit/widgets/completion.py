@@ -73,8 +73,8 @@ def place(text: str) -> Place | None:
 def _callee(before: str) -> str:
     if SCENARIO.search(before):
         return "Scenario().replace"
-    found = CALLEE.search(before)
-    return found[1] if found else ""
+    match = CALLEE.search(before)
+    return match[1] if match else ""
 
 
 def names(text: str, namespace: Mapping[str, Any]) -> tuple[str, list[str]]:
@@ -118,13 +118,13 @@ def _is_ours(call: str, namespace: Mapping[str, Any]) -> bool:
     if call == "Scenario().replace":
         return True
     first, *rest = call.split(".")
-    found = namespace.get(first)
+    target = namespace.get(first)
     for part in rest:
-        holder = found if isinstance(found, (ModuleType, type)) else type(found)
-        if holder is not found and not _of_factorykit(holder):
+        holder = target if isinstance(target, (ModuleType, type)) else type(target)
+        if holder is not target and not _of_factorykit(holder):
             return False
-        found = getattr(holder, part, None)
-    return _of_factorykit(found)
+        target = getattr(holder, part, None)
+    return _of_factorykit(target)
 
 
 def _of_factorykit(value: Any) -> bool:
@@ -145,10 +145,10 @@ def register() -> None:
     @context_matcher(identifier="factorykit")
     def matcher(context: CompletionContext) -> SimpleMatcherResult:
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
-        typed, found = names("\n".join([*lines[:-1], lines[-1][: context.cursor_position]]), shell.user_ns)
+        typed, matches = names("\n".join([*lines[:-1], lines[-1][: context.cursor_position]]), shell.user_ns)
         completions = [
-            SimpleCompletion(text=name, type="quantity" if name in vocabulary() else "name") for name in found
+            SimpleCompletion(text=name, type="quantity" if name in vocabulary() else "name") for name in matches
         ]
-        return SimpleMatcherResult(completions=completions, matched_fragment=typed, suppress=bool(found))
+        return SimpleMatcherResult(completions=completions, matched_fragment=typed, suppress=bool(matches))
 
     shell.Completer.custom_matchers.append(matcher)

@@ -295,10 +295,10 @@ def explore(
 
 def _within(widget: ipywidgets.Widget) -> dict[int, ipywidgets.Widget]:
     """Return a widget and all its parts: children, sliders, layouts and styles."""
-    found = {id(widget): widget}
+    parts = {id(widget): widget}
     for value in widget.trait_values(sync=True).values():
         many = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else (value,)
-        for each in many:
-            if isinstance(each, ipywidgets.Widget):
-                found |= _within(each)
-    return found
+        for child in many:
+            if isinstance(child, ipywidgets.Widget):
+                parts |= _within(child)
+    return parts

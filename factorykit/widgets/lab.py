@@ -37,8 +37,8 @@ def lab(passed_on: Sequence[str] = ()) -> int:
         options.append(f"--LabApp.default_url=/lab/tree/{FIRST}")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--allow-root")
-    found = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    environment = os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(found)}
+    config_paths = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    environment = os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(config_paths)}
     command = [sys.executable, "-m", "jupyter", "lab", *options, str(home), *passed_on]
     return subprocess.call(command, env=environment)
 

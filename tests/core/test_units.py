@@ -51,6 +51,8 @@ NUMBERS = [row for row in vocabulary().values() if not row.is_text]
         ("rental_usd_per_accelerator_h", "$2.5/h", 2.5),
         ("rental_usd_per_accelerator_h", "$2.5", 2.5),
         ("electricity_usd_per_kwh", "0.08 USD", 0.08),
+        ("accelerator_hours", "30.84M", 30.84e6),
+        ("requests_per_s", "10 rps", 10.0),
         ("rental_usd_per_accelerator_h", "$2.5/GPU-h", 2.5),
         ("rental_usd_per_accelerator_h", "2.5 USD per GPU hour", 2.5),
         ("budget_usd", "$63M", 63e6),

@@ -69,6 +69,18 @@ def test_zero_stages_keep_the_published_bytes(stage, gradients, expected):
     assert found["memory_weights_bytes"] / weights == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_hybrid_sharding_needs_the_memory_of_one_shard_group(stage):
+    """Copies of the shards on other nodes take nothing from a rank (Zhao et al. 2023, section 3.2.2)."""
+    layout = LAYOUT | {"zero_stage": stage, "experts": 16, "experts_per_token": 2, "expert_ffn_size": 4096}
+    layout |= {"moe_layers": 96, "expert_parallel": 2}
+    group = evaluate(layout, "memory_weights_bytes")
+    copies = evaluate(layout | {"accelerators": 2048, "optimizer_shards": 8}, "memory_weights_bytes")
+    assert copies["memory_weights_bytes"] == pytest.approx(group["memory_weights_bytes"], rel=1e-12)
+    whole = evaluate(layout | {"accelerators": 2048}, "memory_weights_bytes")
+    assert whole["memory_weights_bytes"] < group["memory_weights_bytes"]
+
+
 @given(st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4]))
 def test_ranks_together_hold_at_least_the_model(tensor, pipeline, chunks):
     layout = LAYOUT | {"tensor_parallel": tensor, "pipeline_parallel": pipeline}
@@ -170,8 +182,7 @@ WORKSPACE = {
     "update_bytes_per_parameter": 0.0,
     "gather_buffer_bytes": 0.0,
     "trained_share": 1.0,
-    "data_parallel": 8.0,
-    "context_parallel": 1.0,
+    "optimizer_shards": 8.0,
 }
 
 
@@ -199,7 +210,7 @@ def test_transient_memory_adds_up(cause, added):
 
 
 def test_an_update_of_all_weights_at_once_needs_its_own_room_when_activations_are_gone():
-    update = WORKSPACE | {"update_bytes_per_parameter": 2.0, "zero_stage": 0.0}
+    update = WORKSPACE | {"update_bytes_per_parameter": 2.0, "zero_stage": 0.0, "optimizer_shards": 1.0}
     assert of(memory.memory_workspace_bytes, **update) + 9e9 == pytest.approx(2.0 * 9.6e9)
 
 

@@ -277,6 +277,14 @@ def test_sharded_weights_are_gathered_twice_and_gradients_scattered(zero_stage: 
     assert wide == pytest.approx(4 / 3 * seconds, rel=1e-12)
 
 
+def test_hybrid_sharding_gathers_within_a_group_and_sums_gradients_over_its_copies() -> None:
+    """Eight copies of eight shards: a rank sends 7/8 of three passes, and 7/8 of its eighth of the gradients twice."""
+    hybrid = ALONE | {"zero_stage": 3.0, "optimizer_shards": 8.0}
+    assert of(communication.gather_s, **hybrid) == pytest.approx(3 * 2 * 3e8 * 7 / 8 / 5e10, rel=1e-12)
+    summed = of(communication.gradient_s, **hybrid, stage_replicated_parameters=0.0, micro_batches=1.0)
+    assert summed == pytest.approx(7 / 8 * 2 * 4 * 1e9 / 8 / 5e10, rel=1e-12)
+
+
 @pytest.mark.parametrize("share", [0.25, 1.0])
 def test_experts_as_large_as_a_dense_layer_are_gathered_in_the_same_time(share: float) -> None:
     sharded = ALONE | {"zero_stage": 3.0, "expert_data_parallel": 64.0}

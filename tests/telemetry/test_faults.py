@@ -250,6 +250,14 @@ RANGE = (
 GARBAGE = gzip.compress((SMI + SAMPLE(minute=0, watts="300.5 W")).encode()) + b"garbage"
 
 
+def test_power_of_a_node_that_no_scheduler_names_is_no_exposure(tmp_path: Path) -> None:
+    jobs, power = tmp_path / "sacct.txt", tmp_path / "smi.csv"
+    jobs.write_text(SACCT + JOB(job=1, state="NODE_FAIL", end="2026-03-02T08:00:00", tres="gres/gpu=16"))
+    power.write_text(SMI + "".join(SAMPLE(minute=minute, watts="300 W") for minute in range(3)))
+    rates = [fk.fleet.mtbf(fk.read_log(files)).row(0, named=True) for files in ([str(jobs)], [str(jobs), str(power)])]
+    assert [(rate["nodes"], rate["node_days"]) for rate in rates] == [(2.0, 2.0)] * 2
+
+
 def job(number: int, state: str = "COMPLETED", tres: str = "gres/gpu=16", end: str = "2026-03-01T20:00:00") -> str:
     return JOB(job=number, state=state, tres=tres, end=end)
 

@@ -165,7 +165,7 @@ export class Chart {
     for (const [name, made] of Object.entries(this.sliders)) if (name !== from) made.set(this.values[name]);
     if (from && this.choice) this.choice.value = "";
     this.remember();
-    if (this.live && this.spoken) this.told();
+    if (this.live && this.spoken) this.announce();
     return this.flush();
   }
 
@@ -202,7 +202,7 @@ export class Chart {
   }
 
   // One sentence for those who hear the page, once a move has come to rest; meanwhile the picture stays in view.
-  told() {
+  announce() {
     clearTimeout(this.resting);
     this.root.classList.add("fk-moving");
     this.resting = setTimeout(() => {
@@ -237,7 +237,7 @@ export class Chart {
 
   get named() {
     const { controls, assumptions: fixed, menus: words = [], readouts: results } = this.payload;
-    return [...controls, ...words, ...fixed, ...results.map((each) => ({ ...each, result: true }))];
+    return [...controls, ...words, ...fixed, ...results.map((readout) => ({ ...readout, result: true }))];
   }
 
   pin(label = String.fromCharCode(65 + this.pins.length)) {
@@ -254,7 +254,7 @@ export class Chart {
   }
 
   showPins() {
-    const remove = (label) => this.pinAll(this.pins.filter((each) => each.label !== label));
+    const remove = (label) => this.pinAll(this.pins.filter((pin) => pin.label !== label));
     this.pinned.replaceChildren(...(this.pins.length ? pinTable(this.pins, this.named, (name) => this.formatted(name), remove) : []));
   }
 
@@ -282,8 +282,8 @@ export class Chart {
   rows() {
     const sets = this.views.map((view, i) => {
       const fields = this.payload.columns.filter((column) => column.spec === i).map((column) => column.field);
-      const found = this.sets[i].map((name) => view.data(name));
-      return found.find((rows) => rows.length && fields.every((field) => field in rows[0])) || [];
+      const tables = this.sets[i].map((name) => view.data(name));
+      return tables.find((rows) => rows.length && fields.every((field) => field in rows[0])) || [];
     });
     return joined(this.payload.columns, sets);
   }

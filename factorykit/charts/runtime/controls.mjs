@@ -51,7 +51,7 @@ export function bar(presets, leads, chosen, reset) {
 
 export function sliders(controls, values, moved) {
   const made = Object.fromEntries(controls.map((control) => [control.name, slider(control, values[control.name], (value) => moved(control.name, value))]));
-  return { element: make("div", { class: "fk-controls" }, ...Object.values(made).map((each) => each.element)), made };
+  return { element: make("div", { class: "fk-controls" }, ...Object.values(made).map((control) => control.element)), made };
 }
 
 // Words to choose from, as the chip; each is set and shown like a slider.
@@ -69,18 +69,18 @@ export function menus(named, values, moved) {
 }
 
 // A quantity's label; on the site it leads to what it means and how it is computed.
-const told = ({ name, label }, leads) => (leads?.[name] ? link(leads[name]) : label);
+const linkedLabel = ({ name, label }, leads) => (leads?.[name] ? link(leads[name]) : label);
 
 // Printed quantities, and above them the rule that the present layout breaks. The places for text, by name.
 export function readouts(named, leads) {
   const broken = make("div", { class: "fk-broken", role: "status" });
   const texts = named.map(({ name }) => [name, make("div", { class: "fk-value", "data-quantity": name })]);
-  const cells = named.map((each, i) => make("div", {}, make("div", { class: "fk-name" }, told(each, leads)), texts[i][1]));
+  const cells = named.map((quantity, i) => make("div", {}, make("div", { class: "fk-name" }, linkedLabel(quantity, leads)), texts[i][1]));
   return { element: make("div", { class: "fk-readouts" }, broken, ...cells), broken, texts };
 }
 
 export function assumptions(named, leads) {
   const texts = named.map(({ name }) => [name, make("td", {})]);
-  const rows = named.map((each, i) => make("tr", {}, make("td", {}, told(each, leads)), texts[i][1]));
+  const rows = named.map((quantity, i) => make("tr", {}, make("td", {}, linkedLabel(quantity, leads)), texts[i][1]));
   return { element: make("details", {}, make("summary", {}, "Held fixed"), make("table", {}, make("tbody", {}, ...rows))), texts };
 }

@@ -92,8 +92,8 @@ const fixed = (value) => Object.assign(() => value, { fixed: true });
 
 // What lies in an object; a function is never handed out, so that none can be called but those with a name here.
 function held(object, name) {
-  const found = object[name];
-  if (typeof found !== "function") return found;
+  const member = object[name];
+  if (typeof member !== "function") return member;
   throw new Error(`an expression may not take the function ${name}`);
 }
 
@@ -119,7 +119,7 @@ const MADE = {
   },
   CallExpression({ callee, arguments: given }, fn) {
     const name = callee.name.replace(/^_/, "");
-    const parts = given.map((each) => made(each, fn));
+    const parts = given.map((node) => made(node, fn));
     const [a, b, c] = parts;
     if (name === "if") return (s, d, e, i) => (a(s, d, e, i) ? b(s, d, e, i) : c(s, d, e, i));
     if (Object.hasOwn(OFTEN, name) && parts.length === OFTEN[name].length) return OFTEN[name](...parts);
@@ -131,14 +131,14 @@ const MADE = {
     return (s, d, e, i) => call.apply(fn, parts.map((part) => part(s, d, e, i)));
   },
   ArrayExpression({ elements }, fn) {
-    const parts = elements.map((each) => made(each, fn));
+    const parts = elements.map((element) => made(element, fn));
     return (s, d, e, i) => parts.map((part) => part(s, d, e, i));
   },
   BinaryExpression: ({ operator, left, right }, fn) => folded(BINARY[operator], made(left, fn), made(right, fn)),
   LogicalExpression: ({ operator, left, right }, fn) => BINARY[operator](made(left, fn), made(right, fn)),
   UnaryExpression: ({ operator, argument }, fn) => folded(UNARY[operator], made(argument, fn)),
   ConditionalExpression({ test, consequent, alternate }, fn) {
-    const [a, b, c] = [test, consequent, alternate].map((each) => made(each, fn));
+    const [a, b, c] = [test, consequent, alternate].map((node) => made(node, fn));
     return (s, d, e, i) => (a(s, d, e, i) ? b(s, d, e, i) : c(s, d, e, i));
   },
   // The words of a table and their values: one object, made once.

@@ -7,7 +7,7 @@ const KEPT = "factorykit-series";
 
 // The field by whose value a legend tells the series apart; undefined where there is no such legend.
 export function seriesField({ encoding = {}, layer = [] }) {
-  const channel = CHANNELS.map((name) => encoding[name]).find((each) => each?.field && each.type === "nominal" && each.legend !== null);
+  const channel = CHANNELS.map((name) => encoding[name]).find((definition) => definition?.field && definition.type === "nominal" && definition.legend !== null);
   return channel ? channel.field : layer.map(seriesField).find(Boolean);
 }
 
@@ -63,7 +63,7 @@ export class Series {
     this.place.querySelectorAll(".role-legend-label text").forEach((label, n) => {
       const name = this.of(label);
       if (!this.buttons.has(name)) this.add(name, label.textContent);
-      const [from, to] = [symbols[n] || label, label].map((each) => each.getBoundingClientRect());
+      const [from, to] = [symbols[n] || label, label].map((node) => node.getBoundingClientRect());
       const box = { left: from.left - frame.left - 3, top: Math.min(from.top, to.top) - frame.top - 3, width: to.right - from.left + 6, height: Math.max(from.height, to.height) + 6 };
       for (const [side, length] of Object.entries(box)) this.buttons.get(name).style[side] = `${length}px`;
     });

@@ -4,9 +4,9 @@ import { led, link, worded } from "./leads.mjs";
 
 export function tooltip(root, { leads, keys = {}, source = "" }) {
   let box = null;
-  let told = null;
+  let entries = null;
   let held = false;
-  const table = (cell) => make("table", {}, make("tbody", {}, ...told.map(([name, text]) => make("tr", {}, make("td", {}, cell(String(name))), make("td", {}, cell(String(text), name))))));
+  const table = (cell) => make("table", {}, make("tbody", {}, ...entries.map(([name, text]) => make("tr", {}, make("td", {}, cell(String(name))), make("td", {}, cell(String(text), name))))));
   const opened = (text, name) => {
     if (Object.hasOwn(leads, text)) return link(leads[text]);
     return Object.hasOwn(keys, name) ? link([text, keys[name] + encodeURIComponent(text)]) : text;
@@ -34,7 +34,7 @@ export function tooltip(root, { leads, keys = {}, source = "" }) {
     box ||= root.appendChild(make("div", { class: "fk-tip", hidden: true }));
     box.hidden = !pairs || !(event instanceof MouseEvent);
     if (box.hidden) return;
-    told = pairs;
+    entries = pairs;
     box.style.background = backdrop(root);
     box.replaceChildren(table((text) => worded(text, leads)), leads ? make("p", {}, "Click for the sources") : "");
     const frame = root.getBoundingClientRect();

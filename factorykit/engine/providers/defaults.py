@@ -124,13 +124,14 @@ def _rack_share() -> dict[str, float]:
 
 NODE_OF = "h100_sxm"
 """The chip whose power and whose server's price are defaults."""
+LOAD_POWER: Final = (
+    "650 of 700 W of the chip's design power, as MLPerf measured servers with H100; as its maker measured it of TPU v3 "
+    "and v4, and of a power that Epoch AI estimates where the maker states none"
+)
 BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingProxyType(
     {
-        "accelerator_power_w": (
-            _load_power,
-            "650 of 700 W of the chip's design power, as MLPerf measured servers with H100; as its maker measured it "
-            "of TPU v3 and v4, and of a power that Epoch AI estimates where the maker states none",
-        ),
+        "accelerator_power_w": (_load_power, LOAD_POWER),
+        "accelerator_load_power_w": (_load_power, LOAD_POWER),
         "rental_usd_per_accelerator_h": (
             _rental,
             "median over providers of the cheapest offer on demand, table rental_offers; without offers that of table "

@@ -12,5 +12,7 @@ STEP_TOKEN_S = 2.2e-5
 """Time of a decode step for each token of a rank that neither bytes nor products explain: sampling, scheduling."""
 DRAFT_S = 2.4e-3
 """Time of a drafted token outside of its layer."""
+ADMITTED_SHARE = 1.25
+"""Requests that run at once where the cache is full, over those of stated length that fit; lengths vary below it."""
 SCALE_OUT_MESSAGE_S = 5.5e-5
 """Time of one small collective that leaves the scale-up domain, for each domain."""

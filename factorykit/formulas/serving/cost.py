@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.types import Numeric
+from factorykit.formulas.functions import maximum
 
 
 def prompt_cost_share(
@@ -104,7 +105,7 @@ def serving_usd_per_cached_token(
 ) -> Numeric:
     r"""Cost of one input token that is found in the prefix cache: the attention of the others to it.
 
-    .. math:: c_h = c_{in} s_{in}\, \frac{2 L_a a (d + d_r + d_v) (1 - h_p) s_{in}}{C_p}
+    .. math:: c_h = c_{in} s_{in}\, \frac{2 L_a a (d + d_r + d_v) \max((1 - h_p) s_{in}, 1)}{C_p}
 
     Notes
     -----
@@ -118,7 +119,7 @@ def serving_usd_per_cached_token(
     0.47
     """
     scores = 2.0 * attention_layers * attention_heads * (head_size + rope_head_size + value_head_size)
-    work = scores * (1.0 - cached_input_share) * input_tokens
+    work = scores * maximum((1.0 - cached_input_share) * input_tokens, 1.0)
     return serving_usd_per_input_token * input_tokens * work / prefill_flop
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factorykit.core.types import Numeric
-from factorykit.formulas.functions import exp, log, maximum, where
+from factorykit.formulas.functions import exp, log, maximum, minimum, where
 from factorykit.formulas.serving import calibration
 
 
@@ -46,7 +46,8 @@ def accepted_tokens(draft_tokens: Numeric, draft_acceptance: Numeric) -> Numeric
 
     Notes
     -----
-    Each drafted token is accepted with probability :math:`\alpha` if those before it were. Without drafts one.
+    Each drafted token is accepted with probability :math:`\alpha` if those before it were. Without drafts one, and
+    :math:`\gamma + 1` if all are accepted, within a millionth.
 
     References
     ----------
@@ -59,8 +60,8 @@ def accepted_tokens(draft_tokens: Numeric, draft_acceptance: Numeric) -> Numeric
     >>> round(accepted_tokens(1.0, 0.85), 3)
     1.85
     """
-    refused = maximum(1.0 - draft_acceptance, 1e-9)
-    return (1.0 - exp((draft_tokens + 1.0) * log(maximum(draft_acceptance, 1e-12)))) / refused
+    accepted = minimum(maximum(draft_acceptance, 1e-12), 1.0 - 1e-7)
+    return (1.0 - exp((draft_tokens + 1.0) * log(accepted))) / (1.0 - accepted)
 
 
 def touched_expert_share(

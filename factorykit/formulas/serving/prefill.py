@@ -23,19 +23,20 @@ def prefill_flop(
 ) -> Numeric:
     r"""Work of one prompt.
 
-    .. math:: C_p = (1 - h_p)\, s_{in} \left[2 (N_a - N_{emb}) + L_a a (d + d_r + d_v) s_{in} (1 + h_p)\right]
+    .. math:: C_p = \max((1 - h_p)\, s_{in}, 1) \left[2 (N_a - N_{emb}) + L_a a (d + d_r + d_v) s_{in} (1 + h_p)\right]
 
     Notes
     -----
     Products with weights, and the causal half of the attention square. The share :math:`h_p` of the prompt found in
-    the prefix cache is not computed, but attended to. Logits count for every token, which overstates by a percent.
+    the prefix cache is not computed, but attended to; the last token always is, since its logits start the answer.
+    Logits count for every token, which overstates by a percent.
 
     Examples
     --------
     >>> prefill_flop(7.06e10, 1.05e9, 8192.0, 0.0, 80.0, 64.0, 128.0, 0.0, 128.0) / 1e15
     1.22746...
     """
-    computed = (1.0 - cached_input_share) * input_tokens
+    computed = maximum((1.0 - cached_input_share) * input_tokens, 1.0)
     scores = attention_layers * attention_heads * (head_size + rope_head_size + value_head_size)
     seen = input_tokens * (1.0 + cached_input_share)
     return computed * (2.0 * (active_parameters - embedding_parameters) + scores * seen)
@@ -58,7 +59,7 @@ def prefill_work_s(
     r"""Time of the products of one prompt, spread over a replica.
 
     .. math::
-        t_{pc} = \frac{(1 - h_p)\, s_{in}}{n_r} \left[\frac{2 N_p}{\eta_c F}
+        t_{pc} = \frac{\max((1 - h_p)\, s_{in}, 1)}{n_r} \left[\frac{2 N_p}{\eta_c F}
         + \frac{L_a a (d + d_r + d_v) s_{in} (1 + h_p)}{\eta_a F_{16}}\right]
 
     Notes
@@ -70,7 +71,7 @@ def prefill_work_s(
     >>> round(prefill_work_s(6.95e10, 8192.0, 0.0, 80.0, 64.0, 128.0, 0.0, 128.0, 1.979e15, 9.89e14, 0.75, 4.0), 3)
     0.229
     """
-    computed = (1.0 - cached_input_share) * input_tokens / replica_accelerators
+    computed = maximum((1.0 - cached_input_share) * input_tokens, 1.0) / replica_accelerators
     scores = attention_layers * attention_heads * (head_size + rope_head_size + value_head_size)
     attention = (
         scores * input_tokens * (1.0 + cached_input_share) / (peak_16bit_flop_per_s * calibration.ATTENTION_RATE_SHARE)

@@ -468,6 +468,7 @@ def gather_s(
     tensor_parallel: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
+    optimizer_shards: Numeric,
     zero_stage: Numeric,
     weight_bytes_per_parameter: Numeric,
     trained_share: Numeric,
@@ -486,10 +487,10 @@ def gather_s(
 
     .. math::
         [z \ge 3] \left(\min(b_w, 2) + \tau \tfrac{b_r}{2}\right)
-        \left\{T_{rs}\!\left(\tfrac{2}{t} N_d,\, d c\right)
-        + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
-        + \omega_w \frac{2 \min(b_w, 2)}{B_h} \left(\frac{N_d}{t\, [d c]_{z \ge 3}}
-        + \frac{L_e N_{re}}{L e t_e [d_e]_{z \ge 3}}\right)
+        \left\{T_{rs}\!\left(\tfrac{2}{t} N_d,\, n_z\right)
+        + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, n_x\right)\right\}
+        + \omega_w \frac{2 \min(b_w, 2)}{B_h} \left(\frac{N_d}{t\, [n_z]_{z \ge 3}}
+        + \frac{L_e N_{re}}{L e t_e [n_x]_{z \ge 3}}\right), \qquad n_x = \frac{d_e n_z}{d c}
 
     Notes
     -----
@@ -506,11 +507,11 @@ def gather_s(
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
     >>> layer = (80.0, 0.0, 8.55e8, 0.0, 1.0, 1.0, 64.0)
-    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 2.0, 1.0, 0.0, 2.5e10, 2.0, 8.0, *links), 4)
+    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 64.0, 3.0, 2.0, 1.0, 0.0, 2.5e10, 2.0, 8.0, *links), 4)
     0.0162
     """
     moe = moe_layers / layers
-    ranks = data_parallel * context_parallel
+    routed_shards = maximum(expert_data_parallel * optimizer_shards / (data_parallel * context_parallel), 1.0)
 
     def gathered(parameters: Numeric, copies: Numeric, beside: Numeric) -> Numeric:
         return two_tier_ring_s(
@@ -526,13 +527,12 @@ def gather_s(
         )
 
     split = expert_parallel * expert_tensor_parallel
-    routed = gathered(routed_parameters / split, maximum(expert_data_parallel, 1.0), split)
-    whole = gathered(layer_dense_parameters / tensor_parallel, ranks, tensor_parallel) + where(
-        moe > 0.0, moe * routed, 0.0
-    )
+    routed = gathered(routed_parameters / split, routed_shards, split)
+    dense = gathered(layer_dense_parameters / tensor_parallel, optimizer_shards, tensor_parallel)
+    whole = dense + where(moe > 0.0, moe * routed, 0.0)
     stored = minimum(weight_bytes_per_parameter, 2.0)
     sharded = where(zero_stage >= 3.0, (stored + 0.5 * trained_share * reduced_bytes_per_parameter) * whole, 0.0)
-    shares = where(zero_stage >= 3.0, ranks, 1.0), where(zero_stage >= 3.0, maximum(expert_data_parallel, 1.0), 1.0)
+    shares = where(zero_stage >= 3.0, optimizer_shards, 1.0), where(zero_stage >= 3.0, routed_shards, 1.0)
     held = layer_dense_parameters / (tensor_parallel * shares[0]) + moe * routed_parameters / (split * shares[1])
     return sharded + offloaded_weights_share * 2.0 * stored * held / host_link_bytes_per_s
 
@@ -564,9 +564,9 @@ def stage_transfer_s(
     >>> round(stage_transfer_s(2048.0, 12288.0, 8.0, 8.0, 1.0, 2.5e10, 1.0, 0.0), 5)
     0.00101
     """
-    one = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * sustained_out_share)
+    message_s = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * sustained_out_share)
     exposed = where(virtual_stages > 1.0, 0.5, 1.0)
-    sending = 4.0 * virtual_stages * (one + scale_out_latency_s) * exposed
+    sending = 4.0 * virtual_stages * (message_s + scale_out_latency_s) * exposed
     return where(pipeline_parallel > 1.0, sending, 0.0)
 
 
@@ -581,6 +581,7 @@ def gradient_s(
     zero_stage: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
+    optimizer_shards: Numeric,
     expert_data_parallel: Numeric,
     expert_parallel: Numeric,
     expert_tensor_parallel: Numeric,
@@ -600,36 +601,44 @@ def gradient_s(
 
     .. math::
         T_{rs}\!\left(\tau (N_s + N_r)\, \beta,\, d c\right) + T_{rs}\!\left(\tau N_x \beta,\, d_e\right), \qquad
-        \beta = 2 b_g \quad (z = 0), \qquad b_g + 2 \quad (z = 1), \qquad m b_g + 2 \quad (z = 2)
+        \beta = 2 b_g \quad (z = 0), \qquad b_g + 2 \quad (z = 1), \qquad m b_g + 2 \quad (z = 2), \qquad
+        \frac{2 m b_g}{n_z} \quad (z = 3)
 
     Notes
     -----
     At most four bytes of a gradient travel, once per step, with ZeRO 2 once per micro-batch, since no rank keeps the
-    whole. ZeRO 3 moves its weights in every layer instead. Gradients that overlap travel in buckets of 40 million, or
-    of a million for each rank where those are larger; each bucket waits for the ring of domains, there and back, or for
-    a tree where gradients are not sharded. Switches that add get each byte of such gradients once, at the share of the
-    rate that sums alone reach over that of rings alone.
+    whole. ZeRO 3 moves its weights in every layer instead; if :math:`n_z` of the ranks hold a copy, the parts of their
+    gradients are summed over the copies. Gradients that overlap travel in buckets of 40 million, or of a million for
+    each rank where those are larger; each bucket waits for the ring of domains, there and back, or for a tree where
+    gradients are not sharded. Switches that add get each byte of such gradients once, at the share of the rate that
+    sums alone reach over that of rings alone.
 
     References
     ----------
     .. [rajbhandari2020] section 7
+    .. [zhao2023] section 3.2.2: hybrid sharding
 
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
     >>> sums = (0.0, 0.765, 0.92)
-    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links, *sums), 3)
+    >>> ranks = (8.0, 1.0, 8.0, 8.0, 1.0, 1.0, 8.0, 8.0)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, *ranks, *links, *sums), 3)
     0.137
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
     rounds = where(zero_stage >= 2.0, micro_batches, 1.0)
-    per_parameter = rounds * sent + where(zero_stage >= 1.0, 2.0, sent)
+    after = where(zero_stage >= 3.0, rounds * sent, where(zero_stage >= 1.0, 2.0, sent))
+    per_parameter = rounds * sent + after
     ranks = data_parallel * context_parallel
     per_domain = scale_up_domain / minimum(tensor_parallel, scale_up_domain)
     summed = in_network_reduction * where(zero_stage >= 1.0, 0.0, 1.0)
     faster = 1.0 + summed * (2.0 * collective_sum_share / collective_out_share - 1.0)
 
-    def exchanged(parameters: Numeric, copies: Numeric, local: Numeric) -> Numeric:
+    def exchanged(whole: Numeric, holders: Numeric, together: Numeric) -> Numeric:
+        shards = where(zero_stage >= 3.0, maximum(holders * optimizer_shards / ranks, 1.0), 1.0)
+        parameters, copies = trained_share * whole / shards, holders / shards
+        local = maximum(minimum(holders, together) / shards, 1.0)
         buckets = 2.0 * maximum(parameters / maximum(copies * BUCKET_PER_RANK, BUCKET), 1.0)
         crosses = where(copies > local, 1.0, 0.0)
         hops = where(zero_stage >= 1.0, copies / local - 1.0, log(maximum(copies / local, 1.0)) / LN2)
@@ -648,11 +657,9 @@ def gradient_s(
         )
 
     dense = stage_sharded_parameters + stage_replicated_parameters
-    shared = exchanged(trained_share * dense, ranks, maximum(minimum(ranks, per_domain), 1.0))
-    copies = maximum(expert_data_parallel, 1.0)
     beside = scale_up_domain / minimum(expert_parallel * expert_tensor_parallel, scale_up_domain)
-    routed = exchanged(trained_share * stage_expert_parameters, copies, maximum(minimum(copies, beside), 1.0))
-    return where(zero_stage >= 3.0, 0.0, shared + where(stage_expert_parameters > 0.0, routed, 0.0))
+    routed = exchanged(stage_expert_parameters, maximum(expert_data_parallel, 1.0), beside)
+    return exchanged(dense, ranks, per_domain) + where(stage_expert_parameters > 0.0, routed, 0.0)
 
 
 def gradient_exposed_s(

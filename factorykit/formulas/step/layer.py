@@ -293,8 +293,8 @@ def layer_elementwise_s(
     moe = moe_layers / layers
     dense = (ffn_layers - moe_layers) / layers
     inner = dense * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
-    each = ROUTED_BYTES + BIAS_BYTES * expert_biases
-    routed = moe * (each * experts_per_token + UNROUTED_BYTES) * hidden_size
+    visit_bytes = ROUTED_BYTES + BIAS_BYTES * expert_biases
+    routed = moe * (visit_bytes * experts_per_token + UNROUTED_BYTES) * hidden_size
     two_levels = where(equal(precision, "nvfp4"), FOUR_BIT_BYTES, 0.0)
     scale = where(equal(precision, "fp8"), (1.0 - vendor_kernels) * SCALE_BYTES, two_levels)
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES + scale))
@@ -462,8 +462,8 @@ def launch_s(
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
     apart = where(accelerators > scale_up_domain, 1.0, 0.0)
     skewed = where(pipeline_parallel > 1.0, apart * (1.0 - fused_kernels) * tensor_parallel * collective_skew_s, 0.0)
-    each = layer_blocks * (2.0 + recompute_share) * (collective_launch_s + skewed)
-    collectives = where(tensor_parallel > 1.0, each, 0.0)
+    layer_collectives_s = layer_blocks * (2.0 + recompute_share) * (collective_launch_s + skewed)
+    collectives = where(tensor_parallel > 1.0, layer_collectives_s, 0.0)
     eager = 1.0 + (1.0 - fused_kernels) * (eager_launch_factor - 1.0)
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, 1.0))
     one_by_one = (1.0 - grouped_experts + narrow) * experts / expert_parallel * expert_launch_s

@@ -111,8 +111,8 @@ def build_or_rent(
 
 
 def _value(name: str, question: Question) -> float | None:
-    found = question.get(name)
-    return float(found[name]) if found else None
+    result = question.get(name)
+    return float(result[name]) if result else None
 
 
 def _decided(rules: pl.DataFrame, gaps: Mapping[str, list[float]], question: Question) -> tuple[str, str]:

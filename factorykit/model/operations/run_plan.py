@@ -210,7 +210,7 @@ def plan(
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     causes, tiers = as_list("causes", causes), as_list("tiers", tiers)
     for name, given, kind in (("causes", causes, FailureCause), ("tiers", tiers, Tier)):
-        if wrong := [one for one in given if not isinstance(one, kind)]:
+        if wrong := [item for item in given if not isinstance(item, kind)]:
             raise ScenarioError(f"{name} must be fk.{kind.__name__}, got {short_repr(wrong[0])}")
     if maintenance is not None and not isinstance(maintenance, Maintenance):
         raise ScenarioError(f"maintenance = {short_repr(maintenance)}; give fk.Maintenance(every_s, duration_s)")

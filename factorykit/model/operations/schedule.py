@@ -80,7 +80,7 @@ class Cluster:
     rental_usd_per_accelerator_h: float = _usual("rental_usd_per_accelerator_h")
 
     def __post_init__(self) -> None:
-        for name in (each.name for each in fields(self)):
+        for name in (attribute.name for attribute in fields(self)):
             object.__setattr__(self, name, float(quantity(name).check(getattr(self, name))))
         for name in ("accelerators", "accelerators_per_node", "nodes_per_pod"):
             integer(name, getattr(self, name))
@@ -103,11 +103,11 @@ class Cluster:
             one_of("value of a cluster", name, _NAMED)
         question = Question.read(inputs, using=using, assume=assume)
         names = [field.name for field in fields(cls) if field.name not in changes]
-        values = {name: found[name] for name in names if (found := question.get(name))}
+        values = {name: result[name] for name in names if (result := question.get(name))}
         question.asking(*values).check_used()
         rate = "node_failures_per_node_day_of_job"
-        if found := replace(question, assume=False).get(rate):
-            values["node_failures_per_node_day"] = found[rate]
+        if result := replace(question, assume=False).get(rate):
+            values["node_failures_per_node_day"] = result[rate]
         return cls(**values | changes)
 
     def replace(self, **changes: Any) -> Cluster:

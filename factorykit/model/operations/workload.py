@@ -132,7 +132,7 @@ def _run_times(row: dict[str, Any], sizes: Any, shares: Any) -> tuple[Any, float
             special.ndtri(below),
         ]
 
-    found = optimize.root(off, [math.log(row["run_s_median"]), 0.3, math.log(2.0)])
-    if not found.success:
-        raise FactorykitError(f"{row['workload']}: no lognormal meets the published summary ({found.message})")
-    return np.exp(found.x[0] + found.x[1] * doublings), math.exp(found.x[2])
+    solution = optimize.root(off, [math.log(row["run_s_median"]), 0.3, math.log(2.0)])
+    if not solution.success:
+        raise FactorykitError(f"{row['workload']}: no lognormal meets the published summary ({solution.message})")
+    return np.exp(solution.x[0] + solution.x[1] * doublings), math.exp(solution.x[2])

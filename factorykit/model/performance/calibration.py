@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,16 +23,20 @@ from factorykit.core.validation import (
     integer,
     is_frame,
     mapping,
+    one_of,
     string,
     strings,
 )
 from factorykit.core.vocabulary import neutral_values, quantity
 from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers import frameworks
+from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.providers.constants import EVERYTHING, constants
 from factorykit.model.performance import memory_calibration
 from factorykit.model.performance.fit_constants import Measured, priors
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
-from factorykit.model.performance.training_runs import GIB, positive, tidied
+from factorykit.model.performance.software import published_runs, shared_residual
+from factorykit.model.performance.training_runs import GIB, positive, software_of, tidied
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -86,6 +91,10 @@ class Calibration(Mapping[str, float]):
         Number of rows used.
     layouts
         Features, weight and noise ratio of each layout used, the state of the Gaussian process.
+    software, generation
+        Software and generation of chips whose published runs are the prior of the layouts' residual.
+    without
+        Families of published runs that are not part of that prior: those of the measured rows.
     """
 
     constants: Mapping[str, float]
@@ -93,6 +102,9 @@ class Calibration(Mapping[str, float]):
     excluded: Mapping[str, str] = field(default_factory=dict)
     rows: int = 0
     layouts: tuple[tuple[float, ...], ...] = ()
+    software: str = ""
+    generation: str = ""
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Validate the fields.
@@ -116,6 +128,9 @@ class Calibration(Mapping[str, float]):
             "excluded": dict(mapping("excluded", self.excluded)),
             "rows": integer("rows", self.rows),
             "layouts": layouts,
+            "software": string("software", self.software),
+            "generation": string("generation", self.generation),
+            "without": strings("without", self.without),
         }
         for name, value in validated.items():
             object.__setattr__(self, name, value)
@@ -136,6 +151,7 @@ class Calibration(Mapping[str, float]):
         """Write the calibration as JSON and return the path."""
         fields = {"constants": dict(self.constants), "summary": list(self.summary), "excluded": dict(self.excluded)}
         fields |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts]}
+        fields |= {"software": self.software, "generation": self.generation, "without": list(self.without)}
         file = file_path("path", path)
         try:
             write_file(file, json.dumps(fields, indent=1) + "\n")
@@ -155,7 +171,7 @@ class Calibration(Mapping[str, float]):
         content, file = text_io.read_bytes(path, error=ScenarioError), file_path("path", path)
         try:
             fields = text_io.parse_json(content)
-            return cls(**{name: fields[name] for name in ("constants", "summary", "excluded", "rows", "layouts")})
+            return cls(**{part.name: fields[part.name] for part in dataclass_fields(cls)})
         except KeyError as error:
             raise ScenarioError(f"{file} is not a calibration: {error} is missing; use Calibration.save") from None
         except (ValueError, TypeError, FactorykitError) as error:
@@ -201,12 +217,13 @@ class Calibration(Mapping[str, float]):
         return Scenario.sourced(scenario.label, {**given, **values}, sources)
 
     def local_correction(self, layouts: pl.DataFrame) -> pl.DataFrame:
-        """Return the residual that layouts share with measured ones nearby.
+        """Return the residual that layouts share with published runs of their software and measured layouts nearby.
 
         Parameters
         ----------
         layouts
-            Quantities of a layout in each row: degrees, batch, shape, recomputation and peak rate.
+            Quantities of a layout in each row: degrees, batch, shape, recomputation and peak rate; and its
+            ``software`` and ``generation``, where they differ from those of the calibration.
 
         Returns
         -------
@@ -220,11 +237,12 @@ class Calibration(Mapping[str, float]):
         from factorykit.model.performance.gaussian_process import posterior
 
         layouts = float_columns(frame("layouts", layouts, LAYOUT_FEATURES), LAYOUT_FEATURES)
-        mean, variance = np.zeros(layouts.height), np.ones(layouts.height)
-        if self.layouts:
-            state = np.array(self.layouts)
-            mean, variance = posterior(features(layouts), state[:, :-2], state[:, -2], state[:, -1])
-        return pl.DataFrame(dict(zip(LOCAL_CORRECTION, (np.exp(mean), variance), strict=True)))
+        prior = shared_residual(layouts, self.software, self.generation, self.without)
+        if not self.layouts:
+            return prior
+        state = np.array(self.layouts)
+        mean, variance = posterior(features(layouts), state[:, :-2], state[:, -2], state[:, -1])
+        return prior.select(pl.col(LOCAL_CORRECTION[0]) * np.exp(mean), pl.col(LOCAL_CORRECTION[1]) * variance)
 
     @staticmethod
     def design(layouts: pl.DataFrame, k: int = 5) -> pl.DataFrame:
@@ -315,24 +333,30 @@ def _step_calibration(
 ) -> Calibration:
     """Return the calibration on rows with a step time."""
     import numpy as np
+    import polars as pl
 
     from factorykit.model.performance import gaussian_process as gp
 
     names, prior_sd = calibrated_constants()
     at = measured.chosen(dict(start))
-    where = features(measured.frame[at.tolist()])
+    chosen = measured.frame[at.tolist()]
+    where, without = features(chosen), tuple(chosen["family"].unique().sort())
+    software, generation = chosen.select(pl.col("software", "generation").mode().sort().first()).row(0)
+    prior = shared_residual(chosen, software, generation, without)
     copies = (where[:, None, :] == where[None, :, :]).all(axis=2).sum(axis=1)
     bounds = [quantity(name) for name in names]
     with np.errstate(divide="ignore"):
         lower, upper = np.log([[row.lower / start[row.name], row.upper / start[row.name]] for row in bounds]).T
     noise_ratio = copies * (1.0 + measured.arrays["assumed_inputs"][at])
-    fitted = gp.fit(log_residuals(measured, start, names, at), prior_sd, where, noise_ratio, (lower, upper))
+    residuals = log_residuals(measured, start, names, at, prior["step_pace"])
+    fitted = gp.fit(residuals, prior_sd, where, noise_ratio, (lower, upper))
     shifted = {name: start[name] * math.exp(shift) for name, shift in zip(names, fitted.shift, strict=True)}
     values = {**shifted, **memory.constants}
     spreads = {name: value for name, value in start.items() if name.startswith("spread_")}
     spreads["spread_new_software"] /= math.sqrt(FAMILIES_WITH_OWN)
     steps = measured.results({**start, **values, **spreads}, "step_s", "step_spread", at=at)
-    scale = gp.calibrated_scale(fitted, where, steps["step_spread"], 1.0 / copies)
+    spread = steps["step_spread"] * prior["unexplained_variance"].to_numpy() ** 0.5
+    scale = gp.calibrated_scale(fitted, where, spread, 1.0 / copies)
     spreads = {name: scale * value for name, value in {**spreads, "spread_alone": fitted.noise_sd}.items()}
     corrected = steps["step_s"] * np.exp(gp.posterior(where, where, fitted.alpha, fitted.noise_ratio)[0])
     ratios = np.quantile(corrected / measured.results(dict(start), "step_s", at=at)["step_s"], (0.5, 0.0, 1.0))
@@ -346,16 +370,19 @@ def _step_calibration(
         excluded,
         len(measured.frame["row"].unique()),
         tuple(map(tuple, np.column_stack([where, fitted.alpha, fitted.noise_ratio]).tolist())),
+        software,
+        generation,
+        without,
     )
 
 
 def log_residuals(
-    measured: Measured, start: Mapping[str, float], names: Sequence[str], at: np.ndarray
+    measured: Measured, start: Mapping[str, float], names: Sequence[str], at: np.ndarray, pace: Any = 1.0
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from shifts of the constants to logarithms of measured over predicted step times."""
     import numpy as np
 
-    logged = np.log(measured.frame["measured_s"].to_numpy()[at])
+    logged = np.log(measured.frame["measured_s"].to_numpy()[at] / np.asarray(pace))
 
     def residuals(shift: np.ndarray) -> np.ndarray:
         values = {name: start[name] * math.exp(move) for name, move in zip(names, shift, strict=True)}
@@ -371,6 +398,38 @@ def calibrated_constants() -> tuple[list[str], np.ndarray]:
     fitted = {name: spread for name, (_, spread) in priors().items() if name not in FIXED_CONSTANTS}
     prior_sd = {name: math.hypot(spread, SOFTWARE_SD) for name, spread in (fitted | UNFITTED_PRIOR_SD).items()}
     return list(prior_sd), np.array(list(prior_sd.values()))
+
+
+def framework_named(framework: str) -> str:
+    """Return the key of a training framework by its key or a name that the ``frameworks`` table lists."""
+    return one_of("framework", frameworks.find(string("framework", framework)) or framework, frameworks.frameworks())
+
+
+def calibrated_on_software(framework: str, accelerator: str) -> Calibration:
+    """Return the calibration of a training framework on a chip.
+
+    Parameters
+    ----------
+    framework
+        Key of the ``frameworks`` table, or a name that it lists.
+    accelerator
+        Key of the chip.
+
+    Raises
+    ------
+    UnknownName
+        If the framework is unknown.
+
+    Examples
+    --------
+    >>> calibrated_on_software("Megatron-Bridge", "h100_sxm").rows > 50
+    True
+    """
+    name = framework_named(framework)
+    software, generation = software_of(name, accelerator)
+    chip, runs = chips()[accelerator], published_runs(software)
+    values = frameworks.features(name, constants()["software_year"], chip["vendor"], chip["scale_up_domain"] or 8.0)
+    return Calibration(values, rows=runs.height, software=software, generation=generation)
 
 
 def _excluded(

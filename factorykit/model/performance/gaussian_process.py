@@ -36,14 +36,14 @@ import numpy as np
 
 from factorykit.formulas.step.interval import NORMAL_95
 
-PRIOR_CONSTANT_SCALE: Final = {0.125: 0.55, 0.5: 0.45}
+PRIOR_CONSTANT_SCALE: Final = {0.125: 0.54, 0.5: 0.46}
 """Values of :math:`s` with their prior probabilities: how far constants move, in their prior standard deviations."""
-PRIOR_SIGNAL_SD: Final = {0.05: 0.36, 0.1: 0.45, 0.2: 0.04, 0.3: 0.15}
+PRIOR_SIGNAL_SD: Final = {0.05: 0.5, 0.1: 0.29, 0.2: 0.12, 0.3: 0.09}
 r"""Values of :math:`\sigma_f` with their prior probabilities, for the residual that similar layouts share."""
-PRIOR_NOISE_SD: Final = {0.03: 0.55, 0.06: 0.33, 0.12: 0.1, 0.24: 0.02}
+PRIOR_NOISE_SD: Final = {0.03: 0.6, 0.06: 0.25, 0.12: 0.14, 0.24: 0.01}
 r"""Values of :math:`\sigma_n` with their prior probabilities: noise of a single layout, as a logarithm."""
-# benchmarks/fit_calibration.py estimates these probabilities from 23 families of published runs; estimates from either
-# half of the families differ by at most 0.1.
+# benchmarks/fit_calibration.py estimates these probabilities from 27 families of published runs, given the residual of
+# their software; estimates from either half of the families differ from them by at most 0.16.
 HYPERPARAMETER_GRID: Final = {
     (scale, signal, noise): PRIOR_CONSTANT_SCALE[scale] * PRIOR_SIGNAL_SD[signal] * PRIOR_NOISE_SD[noise]
     for scale, signal, noise in product(PRIOR_CONSTANT_SCALE, PRIOR_SIGNAL_SD, PRIOR_NOISE_SD)
@@ -248,13 +248,13 @@ def hypotheses(
     observed: np.ndarray,
 ) -> list[Hypothesis]:
     """Return the hypothesis of each combination of hyperparameters, given the observations."""
-    found = []
+    evaluated = []
     for (scale, signal, noise), probability in grid.items():
         covariance = scale**2 * constants_covariance + signal**2 * kernel
         precision, variance, likelihood = _robust_precision(covariance, noise**2 * noise_ratio, observed)
         weight = likelihood + math.log(probability)
-        found.append(Hypothesis(scale, signal, noise, precision, precision @ observed, variance, weight))
-    return found
+        evaluated.append(Hypothesis(scale, signal, noise, precision, precision @ observed, variance, weight))
+    return evaluated
 
 
 def _likely(
@@ -302,7 +302,7 @@ def _robust_precision(
 
 def _weights(grid: Sequence[Hypothesis]) -> np.ndarray:
     """Return the posterior weight of each hypothesis."""
-    logarithms = np.array([one.log_weight for one in grid])
+    logarithms = np.array([hypothesis.log_weight for hypothesis in grid])
     weights = np.exp(logarithms - logarithms.max())
     return weights / weights.sum()
 

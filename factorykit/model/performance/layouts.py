@@ -264,9 +264,9 @@ def best_layouts(
     working = search.sensible(layouts).filter(pl.col("excluded_by").is_null()).collect()
     fitting = search.with_outputs(search.with_memory(working.lazy()).filter(fits_in_memory(search.fits)))
     best = [pl.col(name).get(pl.col("step_s").arg_min(), null_on_oob=True) for name in (*tried, *search.settled)]
-    found = fitting.group_by(counts.columns, maintain_order=True).agg(*best, pl.len().cast(pl.Int64).alias("layouts"))
+    fastest = fitting.group_by(counts.columns, maintain_order=True).agg(*best, pl.len().cast(pl.Int64).alias("layouts"))
     works = working.select(counts.columns).unique(maintain_order=True)
-    return works.join(found.collect(), on=counts.columns, how="left", maintain_order="left").with_columns(
+    return works.join(fastest.collect(), on=counts.columns, how="left", maintain_order="left").with_columns(
         pl.col("layouts").fill_null(0)
     )
 
@@ -291,5 +291,5 @@ def with_correction(
 
 
 def _domain(fixed: Mapping[str, Any]) -> float:
-    found = Question(fixed).get("scale_up_domain")
-    return float(found["scale_up_domain"]) if found else MAX_TENSOR
+    known = Question(fixed).get("scale_up_domain")
+    return float(known["scale_up_domain"]) if known else MAX_TENSOR

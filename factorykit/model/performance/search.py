@@ -16,9 +16,8 @@ from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.grids import MAX_BLOCK_ROWS, Grid
 from factorykit.engine.question import Question, read_value
 from factorykit.engine.resolve import layout_models
-from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.calibration import Calibration, calibrated_on_software
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, SHARE, Layouts, candidates, fits_in_memory
-from factorykit.model.performance.software import calibrated_on_software
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design, column_of
@@ -241,10 +240,10 @@ def _read(
 
 
 def _accelerator(question: Question) -> str:
-    found = question.values.get("accelerator")
-    if not isinstance(found, str):
+    accelerator = question.values.get("accelerator")
+    if not isinstance(accelerator, str):
         raise ScenarioError("framework needs the name of an accelerator, e.g. accelerator = 'h100_sxm'")
-    return found
+    return accelerator
 
 
 def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:

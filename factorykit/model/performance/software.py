@@ -16,19 +16,13 @@ population.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.extras import need
-from factorykit.core.validation import float_columns, frame, one_of, string
-from factorykit.engine.providers import frameworks
-from factorykit.engine.providers.accelerators import chips
-from factorykit.engine.providers.constants import constants
-from factorykit.model.performance.calibration import Calibration
+from factorykit.core.validation import float_columns, frame
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
-from factorykit.model.performance.training_runs import software_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +50,7 @@ DECIMALS: Final = 10
 
 
 @cache
-def _runs(software: str, without: frozenset[str] = frozenset()) -> pl.DataFrame:
+def published_runs(software: str, without: frozenset[str] = frozenset()) -> pl.DataFrame:
     """Return the runs of a software, of all families but some."""
     import polars as pl
 
@@ -64,9 +58,18 @@ def _runs(software: str, without: frozenset[str] = frozenset()) -> pl.DataFrame:
 
 
 def shared_residual(
-    layouts: pl.DataFrame, software: str, generation: str, without: Collection[str] = ()
+    layouts: pl.DataFrame, software: str = "", generation: str = "", without: Collection[str] | None = ()
 ) -> pl.DataFrame:
-    """Return the residual that layouts share with published runs of a software, from all families but some.
+    """Return the residual that layouts share with published runs of their software.
+
+    Parameters
+    ----------
+    layouts
+        Layout features, and ``software``, ``generation`` and ``family`` of each layout where they are known.
+    software, generation
+        Software and generation of chips of the other layouts.
+    without
+        Families whose runs are left out; None for that of each layout.
 
     Returns
     -------
@@ -75,11 +78,25 @@ def shared_residual(
     """
     import polars as pl
 
-    np = need("numpy")
     layouts = float_columns(frame("layouts", layouts, LAYOUT_FEATURES), LAYOUT_FEATURES)
+    usual = {"software": software, "generation": generation, "family": ""}
+    keyed = layouts.with_columns(pl.lit(key).alias(name) for name, key in usual.items() if name not in layouts.columns)
+    keyed = keyed.with_columns(pl.col("software").replace("", software)).with_row_index("layout")
+    parts = []
+    for (name, kind, *own), part in keyed.group_by("software", "generation", *(["family"] if without is None else [])):
+        left_out = frozenset(own if without is None else without)
+        parts.append(part.select("layout").hstack(_residual(part, str(name), str(kind), left_out)))
+    return pl.concat(parts).sort("layout").drop("layout")
+
+
+def _residual(layouts: pl.DataFrame, software: str, generation: str, without: frozenset[Any]) -> pl.DataFrame:
+    """Return pace and unexplained variance of layouts of one software on one generation of chips."""
+    import polars as pl
+
+    np = need("numpy")
     mean, variance = np.zeros(layouts.height), np.ones(layouts.height)
-    if _runs(software, frozenset(without)).height:
-        where, kin, whitening, residual = _posterior(software, frozenset(without))
+    if published_runs(software, without).height:
+        where, kin, whitening, residual = _posterior(software, without)
         cross = _kernel(features(layouts), where, kin == generation) @ whitening.T
         prior = SOFTWARE + GENERATION + SIMILAR + NEAR + PUBLICATION + NOISE
         mean, variance = cross @ residual, np.clip(1.0 - (cross**2).sum(axis=1) / prior, 0.0, 1.0)
@@ -95,7 +112,7 @@ def _posterior(software: str, without: frozenset[str]) -> tuple[np.ndarray, ...]
     """
     import numpy as np
 
-    runs = _runs(software, without)
+    runs = published_runs(software, without)
     where, kin, family = features(runs), runs["generation"].to_numpy(), runs["family"].to_numpy()
     spread = runs["spread"].to_numpy()
     covariance = _kernel(where, where, kin[:, None] == kin) + PUBLICATION * (family[:, None] == family)
@@ -111,47 +128,3 @@ def _kernel(first: np.ndarray, second: np.ndarray, same_generation: np.ndarray) 
 
     similar, near = (rbf_kernel(first / scale, second / scale) for scale in (SIMILAR_LENGTH, NEAR_LENGTH))
     return SOFTWARE + GENERATION * same_generation + SIMILAR * similar + NEAR * near
-
-
-@dataclass(frozen=True)
-class SoftwareCalibration(Calibration):
-    """Features of a software, and its pace in published runs, as a calibration."""
-
-    software: str = ""
-    generation: str = ""
-
-    def local_correction(self, layouts: pl.DataFrame) -> pl.DataFrame:
-        """Return the residual that layouts share with published runs of the software."""
-        return shared_residual(layouts, self.software, self.generation)
-
-
-def framework_named(framework: str) -> str:
-    """Return the key of a training framework by its key or a name that the ``frameworks`` table lists."""
-    return one_of("framework", frameworks.find(string("framework", framework)) or framework, frameworks.frameworks())
-
-
-def calibrated_on_software(framework: str, accelerator: str) -> SoftwareCalibration:
-    """Return the calibration of a training framework on a chip.
-
-    Parameters
-    ----------
-    framework
-        Key of the ``frameworks`` table, or a name that it lists.
-    accelerator
-        Key of the chip.
-
-    Raises
-    ------
-    UnknownName
-        If the framework is unknown.
-
-    Examples
-    --------
-    >>> calibrated_on_software("Megatron-Bridge", "h100_sxm").rows > 50
-    True
-    """
-    name = framework_named(framework)
-    software, generation = software_of(name, accelerator)
-    chip, runs = chips()[accelerator], _runs(software)
-    found = frameworks.features(name, constants()["software_year"], chip["vendor"], chip["scale_up_domain"] or 8.0)
-    return SoftwareCalibration(found, rows=runs.height, software=software, generation=generation)

@@ -85,9 +85,9 @@ def number(text: str, base: float = 1000.0) -> float | None:
     plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip()).lower()
     if plain in ("true", "yes", "false", "no"):
         return float(plain in ("true", "yes"))
-    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?) ?([kmbt%]?)", plain)
+    match = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?) ?([kmbt%]?)", plain)
     scale = {"": 1.0, "%": 0.01} | {unit: base ** (power + 1.0) for power, unit in enumerate("kmbt")}
-    return float(found[1]) * scale[found[2]] if found else None
+    return float(match[1]) * scale[match[2]] if match else None
 
 
 def _terms() -> Iterator[Term]:
@@ -101,8 +101,8 @@ TERMS: Final = tuple(_terms())
 
 def meaning(column: str, text: str) -> Any:
     """Return the value of a column in a text in lower case, or None."""
-    found = (term.read(text) for term in TERMS if term.column == column)
-    return next((value for value in found if value is not None), None)
+    values = (term.read(text) for term in TERMS if term.column == column)
+    return next((value for value in values if value is not None), None)
 
 
 def count(text: str) -> float | None:
@@ -144,8 +144,12 @@ def zero_stage(text: str) -> float | None:
 
 
 def _shards(sharding: str) -> dict[str, float]:
-    """Return the ranks of a shard group where a description of sharding limits them."""
-    within = re.search(r"zero-?1 within (\d+)", sharding.lower())
+    """Return the ranks of a shard group where a description of sharding limits them.
+
+    >>> _shards("ZeRO-1 within 8 GPUs"), _shards("HSDP: FSDP 128 devices x 4"), _shards("FSDP over all 256 devices")
+    ({'optimizer_shards': 8.0}, {'optimizer_shards': 128.0}, {})
+    """
+    within = re.search(r"(?:zero-?\d within|fsdp) (\d+)", sharding.lower())
     return {"optimizer_shards": float(within[1])} if within else {}
 
 
@@ -230,8 +234,8 @@ def node_size(text: str) -> float | None:
     >>> node_size("Slingshot-11, 8 GCDs per node"), node_size("4 GH200 a node"), node_size("800 Gb/s per node")
     (8.0, 4.0, None)
     """
-    found = re.search(rf"\b(\d+) (?:{CHIPS} )?(?:a|per) node", text.lower())
-    return float(found[1]) if found else None
+    match = re.search(rf"\b(\d+) (?:{CHIPS} )?(?:a|per) node", text.lower())
+    return float(match[1]) if match else None
 
 
 def _hardware(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -312,16 +316,16 @@ def read_words(row: Mapping[str, Any]) -> dict[str, Any]:
     >>> read_words({"sharding": "FSDP", "network": "4x100 Gb/s Omni-Path, 4 GPUs per node"})["zero_stage"]
     3.0
     """
-    found = dict(row)
+    completed = dict(row)
     for column, reader in READERS.items():
         text = row.get(column)
         if isinstance(text, str) and text.lower() not in MISSING:
-            found |= {name: value for name, value in reader(text, found).items() if value is not None}
+            completed |= {name: value for name, value in reader(text, completed).items() if value is not None}
     text = " ".join(str(row.get(name) or "") for name in PUBLICATION_COLUMNS)
-    found["release_month"] = found.get("release_month") or release_month(row, text)
-    if frameworks.find(found.get("framework") or "") is None:
-        found["framework"] = frameworks.find(text, is_publication=True) or found.get("framework")
-    return found
+    completed["release_month"] = completed.get("release_month") or release_month(row, text)
+    if frameworks.find(completed.get("framework") or "") is None:
+        completed["framework"] = frameworks.find(text, is_publication=True) or completed.get("framework")
+    return completed
 
 
 def read_notes(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -335,12 +339,12 @@ def read_notes(row: Mapping[str, Any]) -> dict[str, Any]:
     ({'schedule': 'zb1p'}, {})
     """
     text = " ".join(str(row.get(name) or "") for name in NOTE_COLUMNS).lower()
-    found: dict[str, Any] = {"lora": 1.0} if "lora" in text and "lora_rank" not in row else {}
+    columns: dict[str, Any] = {"lora": 1.0} if "lora" in text and "lora_rank" not in row else {}
     for term in TERMS:
-        noted = term.is_noted and term.column not in row and term.column not in found
-        if noted and ("lora" in found or term.column not in ADAPTERS) and (value := term.read(text)) is not None:
-            found[term.column] = value
-    return found
+        noted = term.is_noted and term.column not in row and term.column not in columns
+        if noted and ("lora" in columns or term.column not in ADAPTERS) and (value := term.read(text)) is not None:
+            columns[term.column] = value
+    return columns
 
 
 def is_no_language_model(text: str) -> bool:
@@ -351,16 +355,3 @@ def is_no_language_model(text: str) -> bool:
     """
     others = r"\bvit\b|\b(?:ro)?bert\b|bert-(?:base|large)|resnet|u-?net\b|diffusion|sdxl|\bdit\b|\bclip\b|whisper|dlrm"
     return re.search(rf"{others}|retinanet|mask r-?cnn|\brnn-?t\b|\bgnn\b|r-gat|alphafold", text.lower()) is not None
-
-
-def model_names(text: str) -> list[str]:
-    """Return the names that a description of a model may contain, the longest first.
-
-    >>> model_names("meta-llama/Llama-3.1-8B-Instruct, QLoRA")
-    ['meta-llama/Llama-3.1-8B-Instruct, QLoRA', 'Llama-3.1-8B-Instruct, QLoRA', 'Llama-3.1-8B-Instruct', 'Llama-3.1-8B']
-    """
-    short = text.rpartition("/")[2] if re.fullmatch(r"[\w.-]+/\S.*", text) else text
-    bare = re.split(r"\s*[,(;]", short)[0]
-    kinds = r"[ _-]+(?:instruct|base|chat|hf|it|sft|q?lora|pre-?train(?:ing|ed)?|fine-?tun(?:ing|ed)|v0\.\d)\b.*"
-    plain = re.sub(r"^meta-(?=llama)", "", re.sub(kinds, "", bare, flags=re.IGNORECASE), flags=re.IGNORECASE)
-    return list(dict.fromkeys((text, short, bare, plain)))

@@ -10,7 +10,6 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.text_io import package_rows
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.data.identifiers import accelerator_in, identify, letters
+from factorykit.data.identifiers import accelerator_in, identify, known_key, letters
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers import frameworks
@@ -281,15 +280,15 @@ def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assu
     stated = {name: row[name] for name in SOFTWARE if row.get(name) is not None}
     stated = {"expert_imbalance": 1.0, "dispatch_masks": 0.0, "native_attention": 0.0} | stated
     memory = row.get("memory_measure")
-    found = _framework(row)
-    if found is None:
+    framework = _framework(row)
+    if framework is None:
         assumed.append("framework")
         features: dict[str, Any] = {**frameworks.unnamed(year)}
         features |= dict.fromkeys(("chunked_loss", "graph_pool_share", *FRAMEWORK_COLUMNS), 0.0)
         features |= {"sequence_parallel": 1.0, "dropout": 1.0, "memory_measure": memory or "process"}
         return features | stated
-    known, vendor = frameworks.frameworks()[found], chips()[str(chip["accelerator"])]["vendor"]
-    features = frameworks.features(found, year, vendor, chip["scale_up_domain"])
+    known, vendor = frameworks.frameworks()[framework], chips()[str(chip["accelerator"])]["vendor"]
+    features = frameworks.features(framework, year, vendor, chip["scale_up_domain"])
     features |= {name: known[name] or 0.0 for name in (*FRAMEWORK_COLUMNS, "chunked_loss")}
     graphs = row.get("cuda_graphs")
     if graphs:
@@ -531,10 +530,8 @@ def _same_width(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @cache
 def _known_shape(model: str) -> Mapping[str, Any]:
-    for name in source_terms.model_names(model):
-        with suppress(FactorykitError):
-            return _by_name()[identify("architecture", name)]
-    return {}
+    key = known_key("architecture", model)
+    return _by_name()[key] if key else {}
 
 
 def _sole_shape(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -544,14 +541,14 @@ def _sole_shape(row: Mapping[str, Any]) -> Mapping[str, Any]:
     'gpt_oss_120b'
     """
     start = letters("architecture", str(row.get("model") or ""))
-    found = []
+    matching = []
     for shape in _by_name().values():
         size, total = re.search(r"(\d+\.?\d*)b", shape["name"].lower()), row.get("total_params")
         near = not (total and size) or abs(float(size[1]) * 1e9 / total - 1.0) < MAX_SIZE_ROUNDING
         same = all(row.get(name) in (None, "", shape[SHAPE[name]]) for name in (*IDENTIFYING, "experts"))
         if near and same and letters("architecture", shape["name"]).startswith(start):
-            found.append(shape)
-    return found[0] if len(start) >= LEAST_LETTERS and len(found) == 1 else {}
+            matching.append(shape)
+    return matching[0] if len(start) >= LEAST_LETTERS and len(matching) == 1 else {}
 
 
 @cache
@@ -617,16 +614,16 @@ def _alternatives(row: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [_with_notes(scenario, notes) for scenario in _scenarios(row, [])]
     is_torus = chip_in(row.get("accelerator")).get("kind", "TPU") == "TPU"
     splits = ((1.0,), (1.0,)) if is_torus else (TENSOR_DEGREES, PIPELINE_DEGREES)
-    found, reasons = [], []
+    possible, reasons = [], []
     for tensor, stages, expert in itertools.product(*splits, _expert_degrees(row)):
         try:
             tried = _scenarios({**row, "tp": tensor, "pp": stages, "ep": expert}, ["layout"])
-            found += [_checked(_with_notes(scenario, notes)) for scenario in tried]
+            possible += [_checked(_with_notes(scenario, notes)) for scenario in tried]
         except (_Unpredictable, ScenarioError) as reason:
             reasons.append(reason)
-    if not found:
+    if not possible:
         raise reasons[0]
-    return found
+    return possible
 
 
 def _by_device(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -782,11 +779,11 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "software_year": year,
         **dict(zip(("software", "generation"), software_of(_framework(row), str(chip["accelerator"])), strict=True)),
     }
-    found = []
+    variants = []
     for size in _micro_batches(row, layout, assumed):
         count = max(layout["global_batch_size"] / (size * _replicas(layout)), 1.0)
         arising = gradients * software["arising_gradients"] * (count == 1.0)
-        found.append(
+        variants.append(
             {
                 **common,
                 "gradient_bytes_per_parameter": gradients - arising,
@@ -798,7 +795,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         )
     names = list(dict.fromkeys(assumed))
     inputs = float(len(names) + (LAYOUT_DEGREES - 1 if "layout" in names else 0))
-    return [{**one, "assumed_inputs": inputs, "assumed": ", ".join(names)} for one in found]
+    return [{**variant, "assumed_inputs": inputs, "assumed": ", ".join(names)} for variant in variants]
 
 
 def _chunks(layout: Mapping[str, Any], layers: float, micro_batches: float, assumed: list[str]) -> float:
@@ -927,10 +924,10 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
 
     every = list(scenarios(rows))
     reasons = pl.DataFrame(
-        [{"row": one["row"], "family": one["family"], "reason": one["reason"]} for one in every if "reason" in one],
+        [{"row": run["row"], "family": run["family"], "reason": run["reason"]} for run in every if "reason" in run],
         schema={"row": pl.Int64, "family": pl.String, "reason": pl.String},
     )
-    predictable = [one for one in every if "reason" not in one]
+    predictable = [run for run in every if "reason" not in run]
     types = {"row": pl.Int64, "stated_parameters": pl.Float64, "share_stated": pl.Float64}
     ready = pl.DataFrame(predictable, infer_schema_length=None, schema_overrides=types if predictable else {})
     if ready.is_empty():

@@ -53,7 +53,7 @@ OPTIMA: Final = MappingProxyType(
     {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
 )
 """Quantities that a plan sets to their optimum unless they are given."""
-CAMPAIGN: Final = MappingProxyType({"wall_s": "wall_campaign_s"})
+CAMPAIGN: Final = MappingProxyType({"wall_s": "wall_campaign_s", "campaign_pace": "campaign_pace_typical"})
 """Models of whole campaigns, which are slower than their best layout."""
 OWNED: Final = MappingProxyType({"run_cost_usd": "run_cost_owned_usd"})
 RESULTS: Final = (
@@ -62,14 +62,13 @@ RESULTS: Final = (
     "training_energy_kwh",
     "training_carbon_kg",
     "goodput",
+    "campaign_pace",
     "step_s",
     "predicted_mfu",
     "model_flop_per_s_per_accelerator",
     "failures_per_day",
 )
 """Results of a plan that have an interval."""
-SHARED: Final = ("global_batch_size", "campaign_pace")
-"""Inputs that every plan states beside its results."""
 COMMON_RESULTS: Final = (
     "data_parallel",
     "micro_batches",
@@ -190,12 +189,12 @@ def mixture(parameters: float, active: float | None = None) -> Scenario:
     nearest = min(sizes, key=lambda name: abs(math.log(sizes[name] / parameters)))
     shape = dict(architecture(nearest))
     before, fewer = float(shape["experts"]), float(shape["experts"]) - 1.0
-    one = sizes[nearest] - evaluate(shape | {"experts": fewer}, "parameters")["parameters"]
-    wanted = before + (parameters - sizes[nearest]) / one
+    expert_parameters = sizes[nearest] - evaluate(shape | {"experts": fewer}, "parameters")["parameters"]
+    wanted = before + (parameters - sizes[nearest]) / expert_parameters
     shape["experts"] = max(round(wanted / EXPERTS_STEP), 1) * float(EXPERTS_STEP)
     label = f"{_size(parameters)} mixture"
     if active is not None:
-        more = (active - evaluate(shape, "active_parameters")["active_parameters"]) / one
+        more = (active - evaluate(shape, "active_parameters")["active_parameters"]) / expert_parameters
         visited = max(round(float(shape["experts_per_token"]) + more), 1)
         shape["experts_per_token"] = min(float(visited), float(shape["experts"]))
         label = f"{_size(parameters)} A{_size(active)} mixture"
@@ -230,14 +229,14 @@ def mixtures() -> Mapping[str, float]:
     import polars as pl
 
     rows = table("architectures").filter(pl.col("experts") > 1.0).collect()
-    found = {}
+    sizes = {}
     for name in rows["architecture"]:
         shape = architecture(name)
         try:
-            found[name] = evaluate(shape, "parameters")["parameters"]
+            sizes[name] = evaluate(shape, "parameters")["parameters"]
         except (MissingQuantity, ScenarioError):
             continue
-    return {name: size for name, size in found.items() if is_plain(architecture(name))}
+    return {name: size for name, size in sizes.items() if is_plain(architecture(name))}
 
 
 def is_plain(shape: Scenario) -> bool:
@@ -266,17 +265,27 @@ def default_counts(fixed: Mapping[str, Any]) -> list[float]:
 def _least(fixed: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return the least number of accelerators, the time of the run on one [s], and the number in a fast fabric."""
     needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
-    found = Question(fixed, outputs=needed, assume=True).resolve().run()
-    work_s = found["training_flop"] / (found["peak_flop_per_s"] * TYPICAL_MFU)
-    least = BYTES_PER_PARAMETER * found["parameters"] / found["accelerator_memory_bytes"]
-    return max(least, work_s / MAX_RUN_S, 1.0), work_s, found["scale_up_domain"]
+    computed = Question(fixed, outputs=needed, assume=True).resolve().run()
+    work_s = computed["training_flop"] / (computed["peak_flop_per_s"] * TYPICAL_MFU)
+    return max(_holding(computed), work_s / MAX_RUN_S, 1.0), work_s, computed["scale_up_domain"]
+
+
+def _holding(values: Mapping[str, float]) -> float:
+    """Return the number of accelerators whose memory holds weights, gradients and optimizer."""
+    return BYTES_PER_PARAMETER * values["parameters"] / values["accelerator_memory_bytes"]
+
+
+def state_note(fixed: Mapping[str, Any]) -> str:
+    """Return how many accelerators the state of training fills, as the end of a sentence."""
+    values = Question(fixed, outputs=("parameters", "accelerator_memory_bytes"), assume=True).resolve().run()
+    return f" ({BYTES_PER_PARAMETER:g} bytes a parameter fill {_holding(values):.1f} of these accelerators)"
 
 
 def read_counts(counts: Any) -> list[float]:
     """Return validated numbers of accelerators."""
     row = quantity("accelerators")
     listed = [counts] if isinstance(counts, str) or not isinstance(counts, Iterable) else as_list("counts", counts)
-    read = [float(row.check(each)) for each in listed]
+    read = [float(row.check(count)) for count in listed]
     for number in read:
         if number % 1.0:
             raise ScenarioError(f"accelerators = {number!r} is not whole")
@@ -358,6 +367,6 @@ def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapp
     import polars as pl
 
     chain = chain_of(fixed, tuple(rows.columns), way, using)
-    wanted = [name for name in (*chain.outputs, *SHARED) if name not in rows.columns]
+    wanted = [name for name in (*chain.outputs, "global_batch_size") if name not in rows.columns]
     results = [pl.lit(chain.known[name]).alias(name) if name in chain.known else pl.col(name) for name in wanted]
     return chain.extend(rows.lazy()).select(*rows.columns, *results).filter(pl.col("wall_days") < math.inf).collect()

@@ -19,8 +19,8 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.defaults import defaults
 from factorykit.engine.question import Question, read_value
 from factorykit.model.economics.rent import PRICE, offered
+from factorykit.model.performance.calibration import calibrated_on_software
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS
-from factorykit.model.performance.software import calibrated_on_software
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,14 +142,14 @@ class Request:
     def defaults(self) -> dict[str, tuple[float, str]]:
         """Defaults of a plan's own, with their sources."""
         values = Question.read({**self.model, **self.given}).values
-        found: dict[str, tuple[float, str]] = {}
+        plan_defaults: dict[str, tuple[float, str]] = {}
         if "sequence_length" not in values:
             row = defaults()["sequence_length"]
-            found["sequence_length"] = (row.value, row.why)
+            plan_defaults["sequence_length"] = (row.value, row.why)
         if "tokens" not in values:
             tokens = evaluate(values, "compute_optimal_tokens")["compute_optimal_tokens"]
-            found["tokens"] = (tokens, "computed: hoffmann2022, 20 tokens per parameter")
-        return found
+            plan_defaults["tokens"] = (tokens, "computed: hoffmann2022, 20 tokens per parameter")
+        return plan_defaults
 
     @cached_property
     def step_tokens(self) -> float:
@@ -251,8 +251,8 @@ def read_names(kind: str, names: str | Iterable[str], known: Collection[str]) ->
 
 def split_choices(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return the single values, and the lists of values to choose from."""
-    single = {name: each for name, each in given.items() if not isinstance(each, (list, tuple, set, range))}
-    return single, {name: options(name, each) for name, each in given.items() if name not in single}
+    single = {name: value for name, value in given.items() if not isinstance(value, (list, tuple, set, range))}
+    return single, {name: options(name, value) for name, value in given.items() if name not in single}
 
 
 def options(name: str, given: Any) -> list[Any]:
@@ -261,7 +261,7 @@ def options(name: str, given: Any) -> list[Any]:
     values: Sequence[Any] = [given] if isinstance(given, (str, float, int)) else [*validation.as_list(name, given)]
     if not values:
         raise ScenarioError(f"{name}: nothing to choose from; give at least one value")
-    return list(dict.fromkeys(read_value(quantity(name), each) for each in values))
+    return list(dict.fromkeys(read_value(quantity(name), value) for value in values))
 
 
 def read_offers(offers: Any) -> pl.DataFrame:
@@ -341,13 +341,13 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     rows = grids.join(prices, left_on="site", right_on="country").collect()
     if names is None:
         return rows.sort("site")
-    found = [rows.filter(site=name.lower()) for name in names]
-    for name, row in zip(names, found, strict=True):
+    countries = [rows.filter(site=name.lower()) for name in names]
+    for name, row in zip(names, countries, strict=True):
         if row.is_empty():
             raise ScenarioError(
                 f"site {name!r}: no country with a grid and a price of electricity; give codes such as 'usa'"
             )
-    return pl.concat(found)
+    return pl.concat(countries)
 
 
 def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_days: float) -> pl.DataFrame:

@@ -23,9 +23,8 @@ from factorykit.engine.progress import progress
 from factorykit.engine.question import Question
 from factorykit.engine.resolve import compared
 from factorykit.model.economics.rent import PRICE
-from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.calibration import Calibration, framework_named
 from factorykit.model.performance.layouts import PARTS, best_layouts
-from factorykit.model.performance.software import framework_named
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import (
     RESULTS,
@@ -38,6 +37,7 @@ from factorykit.model.planning.candidates import (
     model_of,
     outputs,
     read_counts,
+    state_note,
     usable_counts,
     with_batches,
 )
@@ -199,7 +199,7 @@ def plan(
         **given,
     }
     same = {"chips": "accelerator", "counts": "accelerators"}
-    check_not_both({name: each for name, each in (("chips", chips), ("counts", counts)) if same[name] in given}, same)
+    check_not_both({name: value for name, value in (("chips", chips), ("counts", counts)) if same[name] in given}, same)
     given = dict(given)
     limits = limits_of(given, deadline=deadline, budget=budget, power=power)
     distributions = check(drawn) if (drawn := {n: v for n, v in given.items() if is_distribution(v)}) else {}
@@ -243,15 +243,15 @@ def plan(
         calibration=calibration if isinstance(calibration, Calibration) else None,
         framework=None if framework is None else framework_named(framework),
     )
-    found = _largest(request) if model_is_largest else _answer(request)
+    result = _largest(request) if model_is_largest else _answer(request)
     _warn_of_unused(request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"})
-    return found
+    return result
 
 
 def _warn_of_unused(request: Request, given: set[str]) -> None:
     """Warn of given quantities that no plan uses."""
     varied = ("accelerators", BATCH, *PARTS)
-    ranges = {name: each[0] for name, each in request.varied.items()}
+    ranges = {name: alternatives[0] for name, alternatives in request.varied.items()}
     for chip, way, tier in itertools.product(request.chips, request.ways, request.tiers):
         fixed = {**request.fixed_on(chip), **ranges}
         with contextlib.suppress(MissingQuantity):  # no plan on this chip
@@ -343,7 +343,7 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
         return rows
 
     rows = kept(search.within(left), f"no layout{request.given_parts} divides the model and the batch")
-    rows = kept(rows.filter(pl.col("layouts") > 0), f"no layout{request.given_parts} fits in memory")
+    rows = kept(rows.filter(pl.col("layouts") > 0), f"no layout{request.given_parts} fits in memory{state_note(fixed)}")
     if request.sites:
         rows = rows.join(site_table(request.sites), how="cross", maintain_order="left_right")
     if way == "rent" and request.offers is not None:
@@ -386,8 +386,8 @@ class Search:
             grid = with_batches(unknown, fixed, 0.0 if BATCH in fixed else request.step_tokens)
             models = alternative_models(self.way, fixed, self.using)
             calibration = request.calibration_on(fixed["accelerator"])
-            found = best_layouts(fixed, grid, request.layout_choices, models, calibration)
-            searched |= {count: found.filter(accelerators=count) for count in unknown}
+            best = best_layouts(fixed, grid, request.layout_choices, models, calibration)
+            searched |= {count: best.filter(accelerators=count) for count in unknown}
         return pl.concat([searched[count] for count in counts])
 
     @property
@@ -404,8 +404,8 @@ class Search:
         import polars as pl
 
         if self.uses_all:
-            found = self.layouts(available)
-            return found if self.request.counts is None else found.with_columns(available_accelerators="accelerators")
+            best = self.layouts(available)
+            return best if self.request.counts is None else best.with_columns(available_accelerators="accelerators")
         counts = self._soonest(available) if self.request.is_soonest else candidate_counts(available, self.fixed)
         allowed = pl.DataFrame({"available_accelerators": available}, {"available_accelerators": pl.Float64})
         return self.layouts(sorted(counts)).join_asof(
@@ -422,18 +422,18 @@ class Search:
 
         usable = {most: usable_counts(most) for most in available}
         least = {most: FIRST_BLOCK * most for most in available}
-        found: dict[float, tuple[float, float, float]] = {}
+        outcomes: dict[float, tuple[float, float, float]] = {}
         useful = (pl.col("accelerators") * pl.col("predicted_mfu") * pl.col("goodput")).alias("useful")
-        while new := sorted({n for most in available for n in usable[most] if n >= least[most]} - found.keys()):
+        while new := sorted({n for most in available for n in usable[most] if n >= least[most]} - outcomes.keys()):
             rows = self.layouts(new).filter(pl.col("layouts") > 0)
             plans = complete(rows, self.fixed, self.way, self.using)
             results = plans.select("accelerators", "wall_days", "run_cost_usd", useful).iter_rows()
-            found |= dict.fromkeys(new, (math.inf, math.inf, math.inf)) | {row[0]: row[1:] for row in results}
+            outcomes |= dict.fromkeys(new, (math.inf, math.inf, math.inf)) | {row[0]: row[1:] for row in results}
             for most in available:
-                tried = [found[n] for n in usable[most] if n in found]
+                tried = [outcomes[n] for n in usable[most] if n in outcomes]
                 days, _, share = min(tried)
                 least[most] = usable[most][: len(tried) + COUNTS_AT_ONCE][-1] if days == math.inf else share
-        return {min((n for n in usable[most] if n in found), key=lambda n: found[n]) for most in available}
+        return {min((n for n in usable[most] if n in outcomes), key=lambda n: outcomes[n]) for most in available}
 
 
 def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -> Plan:

@@ -8,11 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.core.errors import ScenarioError, UnknownName
-from factorykit.data.identifiers import identify
+from factorykit.core.errors import ScenarioError
+from factorykit.data.identifiers import identify, known_key
 from factorykit.data.tables import table
 from factorykit.formulas.compute import training_flop
-from factorykit.model.performance.source_terms import model_names
 from factorykit.model.performance.training_runs import LONG_SEQUENCE, LONG_YEAR, SHORT_SEQUENCE, software_year
 from factorykit.model.planning.candidates import nearest_batch
 
@@ -50,7 +49,7 @@ def published_runs() -> pl.DataFrame:
         .sort("run")
         .collect()
     )
-    measured = table("training_runs").drop_nulls("seq_len").collect()
+    measured = table("training_runs").collect()
     recipes = measured.with_columns(architecture=_architectures(measured["model"]))
     rows = [
         _published(row, _recipe_of(row, recipes))
@@ -97,15 +96,14 @@ def _recipe_of(run: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
     """
     import polars as pl
 
-    same = pl.col("model") == run["model"]
-    if run["architecture"]:
-        same |= pl.col("architecture") == run["architecture"]
-    own = (pl.col("accelerator") == run["accelerator"]) & (
-        pl.col("accelerator_count") == pl.lit(run["accelerators"], pl.Float64)
-    )
-    stated = rows.filter(same, (pl.col("kind") == "training_run") | own.fill_null(value=False))
-    first = stated.sort(pl.col("model") != run["model"], pl.col("kind") != "training_run", "seq_len")
-    return first.select(RECIPE).head(1).to_dicts()[0] if stated.height else dict.fromkeys(RECIPE)
+    count = pl.lit(run["accelerators"], pl.Float64)
+    own = (pl.col("accelerator") == run["accelerator"]) & (pl.col("accelerator_count") == count)
+    stated = rows.filter((pl.col("kind") == "training_run") | own.fill_null(value=False))
+    same = stated.filter(model=run["model"])
+    if same.is_empty() and run["architecture"]:
+        same = stated.filter(architecture=run["architecture"])
+    ordered = same.sort(pl.col("kind") != "training_run", "seq_len", nulls_last=True, maintain_order=True)
+    return {name: next(iter(ordered[name].drop_nulls()), None) for name in RECIPE}
 
 
 def _published(row: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -139,13 +137,5 @@ def _published(row: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, A
 
 def _architectures(models: pl.Series) -> pl.Series:
     """Return the known architecture of each model name, null where only its size is known."""
-    return models.replace_strict({name: _architecture(name) for name in models.unique().drop_nulls()}, default=None)
-
-
-def _architecture(model: str) -> str | None:
-    for name in model_names(model):
-        try:
-            return identify("architecture", name)
-        except UnknownName:
-            continue
-    return None
+    known = {name: known_key("architecture", name) for name in models.unique().drop_nulls()}
+    return models.replace_strict(known, default=None)

@@ -433,8 +433,8 @@ def _saved(plan: Plan, best: Mapping[str, Any], fixed: Mapping[str, Any], counts
     models = alternative_models(best["acquire"], fixed, using)
     measured = request.calibration_on(fixed["accelerator"])
     rows = best_layouts(fixed, counts, request.layout_choices, models, measured)
-    found = complete(rows.filter(rows["layouts"] > 0), fixed, best["acquire"], using)
-    saved = [best[name] - found[name].item() if found.height else 0.0 for name in ("wall_days", "run_cost_usd")]
+    variant = complete(rows.filter(rows["layouts"] > 0), fixed, best["acquire"], using)
+    saved = [best[name] - variant[name].item() if variant.height else 0.0 for name in ("wall_days", "run_cost_usd")]
     return [0.0, 0.0] if abs(saved[0]) < ROUNDING * best["wall_days"] else saved
 
 

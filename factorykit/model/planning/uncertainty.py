@@ -93,8 +93,8 @@ def price_sigma(accelerator: str) -> float:
     import polars as pl
 
     offers = tables.table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
-    each = offers.group_by("accelerator", "provider").agg(pl.col(PRICE).min())
-    over = each.with_columns(
+    cheapest = offers.group_by("accelerator", "provider").agg(pl.col(PRICE).min())
+    over = cheapest.with_columns(
         (pl.col(PRICE) / pl.col(PRICE).median().over("accelerator")).log().alias("log"),
         pl.len().over("accelerator").alias("providers"),
     ).filter(pl.col("providers") >= MIN_PROVIDERS)
@@ -135,8 +135,8 @@ def futures(
     varying = [name for name in rows.columns if name not in ("draw", "plan", "step", "price")]
     outputs = tuple(name for name in RESULTS if name != STEP)
     chain = Question(known, using, outputs, assume=True).over(varying).resolve()
-    found = chain.known
-    results = [name if name == STEP or name not in found else pl.lit(found[name]).alias(name) for name in RESULTS]
+    constant = chain.known
+    results = [name if name == STEP or name not in constant else pl.lit(constant[name]).alias(name) for name in RESULTS]
     return chain.extend(rows.lazy()).select("plan", "draw", *results).collect()
 
 
@@ -154,5 +154,5 @@ def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataF
 
 def chance_less(drawn: pl.DataFrame, result: str, plan: int, other: int) -> float:
     """Return the share of draws in which a plan has less of a result than another."""
-    one, two = (drawn.filter(plan=which).sort("draw")[result] for which in (plan, other))
-    return float((one < two).sum() / one.len())
+    values, other_values = (drawn.filter(plan=which).sort("draw")[result] for which in (plan, other))
+    return float((values < other_values).sum() / values.len())

@@ -152,7 +152,7 @@ def shared_fleet(
     size = max(busy, default=0.0) if fleet is None else float(quantity("accelerators").check(fleet))
     best = training.best.row(0, named=True) if isinstance(training, Plan) else training.best
     group = math.prod(best[name] for name in ("tensor_parallel", "context_parallel", "pipeline_parallel"))
-    free = [group * (min(size - each, row["accelerators"]) // group) for each in busy]
+    free = [group * (min(size - occupied, row["accelerators"]) // group) for occupied in busy]
     changes = sum(a != b for a, b in pairwise([*free, *free[:1]])) * 24.0 / max(len(free), 1)
     left = 1.0 - changes * float(quantity("restart_s").default or 0.0) / SECONDS_PER_DAY
     if not free or size < max(busy) or max(free) <= 0.0:

@@ -167,23 +167,30 @@ def post_train(
     given |= {"sequence_length": sequence_length, "policy_lag_steps": policy_lag_steps, "lora_rank": lora_rank}
     given |= {"tool_wait_s": tool_wait_s, "reward_s": reward_s, "forward_passes": passes}
     read |= {name: float(quantity(name).check(value)) for name, value in given.items()}
+    for name in ("accelerators", "rollout_samples", "batch", "steps"):
+        if read[name] % 1.0:
+            raise ScenarioError(f"{name} = {read[name]!r} is not whole")
     if read["input_tokens"] + read["output_tokens"] > read["sequence_length"]:
         raise ScenarioError(
             f"input_tokens + output_tokens = {read['input_tokens'] + read['output_tokens']:,.0f} must be at most "
             f"sequence_length = {read['sequence_length']:,.0f}; give a longer sequence_length"
         )
-    found, reasons = [], []
+    if read["batch"] > read["rollout_samples"]:
+        raise ScenarioError(
+            f"batch = {read['batch']:,.0f} must be at most samples = {read['rollout_samples']:,.0f}, those of a step"
+        )
+    candidates, reasons = [], ["rollouts and training off policy need an accelerator each; give policy_lag_steps = 0"]
     for trainers, rollouts in _splits(read, algorithm):
         try:
-            found += _candidates(words, trainers, rollouts, read)
+            candidates += _candidates(words, trainers, rollouts, read)
         except ScenarioError as error:
             reasons.append(str(error))
-    if not found:
+    if not candidates:
         raise ScenarioError(f"no split of {read['accelerators']:,.0f} {words['accelerator']} works: {reasons[-1]}")
     outputs = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
     price = {} if rental_usd_per_accelerator_h is None else {outputs[1]: rental_usd_per_accelerator_h}
     unit = evaluate({**specification(words["accelerator"]), **price}, outputs, assume=True)
-    frame = pl.DataFrame([_summed(row, words, read, unit) for row in found])
+    frame = pl.DataFrame([_summed(row, words, read, unit) for row in candidates])
     frame = frame.sort("fits", "step_s", "trainer_accelerators", descending=[True, False, False], maintain_order=True)
     return PostTrainingPlan(frame.row(0, named=True), frame)
 
@@ -213,17 +220,21 @@ def _candidates(
     step = {name: read[name] for name in ("policy_lag_steps", "tool_wait_s", "reward_s", "lora_rank", "forward_passes")}
     step["trained_models"] = 2.0 if words["algorithm"] == "ppo" else 1.0
 
+    def busy(width: float) -> float:
+        """Return the accelerators of whole replicas; the others are idle."""
+        return rollouts - rollouts % width if width else rollouts
+
     def candidate(width: float, layout: Mapping[str, float]) -> Step:
         return step_of(
             words["model"],
             words["accelerator"],
             words["precision"],
             trainer_accelerators=trainers,
-            rollout_accelerators=rollouts,
+            rollout_accelerators=busy(width),
             rollout_tensor_parallel=width,
             trainer_layout=layout,
             samples=read["rollout_samples"],
-            batch=min(read["batch"], read["rollout_samples"]),
+            batch=read["batch"],
             lengths=(read["input_tokens"], read["output_tokens"], read["sequence_length"]),
             **step,
         )
@@ -231,9 +242,9 @@ def _candidates(
     first = candidate(0.0, {})
     layout = {name: float(first.trainer[name]) for name in LAYOUT}
     steps = {width: candidate(width, layout) for width in WIDTHS if width <= rollouts} or {0.0: first}
-    shared = {**layout, "trainer_accelerators": trainers, "rollout_accelerators": rollouts}
+    shared = {**layout, "trainer_accelerators": trainers}
     rows = [
-        {**row, **shared, "rollout_tensor_parallel": width}
+        {**row, **shared, "rollout_accelerators": busy(width), "rollout_tensor_parallel": width}
         for width, row in zip(steps, predicted(list(steps.values())), strict=True)
     ]
     fitting = [row for row in rows if row["requests_in_memory"] >= 1.0 or not rollouts]

@@ -58,7 +58,7 @@ def times(part: Mapping[str, Any], constants: Mapping[str, float]) -> dict[str, 
     values = {**constants, **part}
     for name in TIMES:
         formula = catalogue()[name]
-        values[name] = formula(*(values[each] for each in arguments(formula)))
+        values[name] = formula(*(values[argument] for argument in arguments(formula)))
     return {name: values[name] for name in TIMES}
 
 
@@ -76,16 +76,16 @@ def published() -> Published:
     """Return the steps of the table rl_steps that state all that a prediction needs."""
     import numpy as np
 
-    numbers, found, measured, configurations = [], [], [], []
+    numbers, steps, measured, configurations = [], [], [], []
     for number, row in enumerate(table("rl_steps").collect().iter_rows(named=True)):
         try:
-            found.append(parts(read_step(row)))
+            steps.append(parts(read_step(row)))
         except FactorykitError:
             continue
         numbers.append(number)
         measured.append(row["step_time_s"])
         configurations.append(" ".join(str(row[name]) for name in ("model", "gpus", "policy")))
-    part = {name: np.array([float(each[name]) for each in found]) for name in found[0]}
+    part = {name: np.array([float(step[name]) for step in steps]) for name in steps[0]}
     return Published(numbers, part, np.array(measured), configurations)
 
 
@@ -103,13 +103,13 @@ def fit(without: str | None = None) -> dict[str, float]:
     width = np.array(list(CONSTANTS.values()))
 
     def residual(point: np.ndarray) -> np.ndarray:
-        found = times(part, dict(zip(CONSTANTS, np.exp(point), strict=True)))["post_training_step_s"]
-        return np.log(measured / found) / NOISE
+        step_s = times(part, dict(zip(CONSTANTS, np.exp(point), strict=True)))["post_training_step_s"]
+        return np.log(measured / step_s) / NOISE
 
     point = prior
     for _ in range(20):
         left = residual(point)
-        slope = np.column_stack([(residual(point + 1e-4 * one) - left) / 1e-4 for one in np.eye(len(prior))])
+        slope = np.column_stack([(residual(point + 1e-4 * axis) - left) / 1e-4 for axis in np.eye(len(prior))])
         weight = np.minimum(1.0, 1.5 / np.maximum(np.abs(left), 1e-9))[:, None]
         normal = slope.T @ (weight * slope) + np.diag(width**-2)
         point = point - np.linalg.solve(normal, slope.T @ (weight[:, 0] * left) + (point - prior) / width**2)
@@ -131,14 +131,14 @@ def left_out() -> tuple[np.ndarray, float]:
     import numpy as np
 
     known = published()
-    found = np.empty(len(known.measured))
+    seconds = np.empty(len(known.measured))
     for name in dict.fromkeys(known.configurations):
-        kept = np.array([each == name for each in known.configurations])
+        kept = np.array([configuration == name for configuration in known.configurations])
         part = {key: values[kept] for key, values in known.part.items()}
-        found[kept] = times(part, fit(name))["post_training_step_s"]
-    residual = np.sort(np.abs(np.log(known.measured / found)))
+        seconds[kept] = times(part, fit(name))["post_training_step_s"]
+    residual = np.sort(np.abs(np.log(known.measured / seconds)))
     order = min(int(np.ceil(0.9 * (len(residual) + 1))), len(residual))
-    return found, float(residual[order - 1])
+    return seconds, float(residual[order - 1])
 
 
 def predicted(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -147,9 +147,9 @@ def predicted(steps: Sequence[Step]) -> list[dict[str, Any]]:
     rows = []
     for step in steps:
         part = parts(step)
-        found = times(part, fitted())
-        bounds = interval(found["post_training_step_s"], half)
-        rows.append({**part, **found, **bounds})
+        durations = times(part, fitted())
+        bounds = interval(durations["post_training_step_s"], half)
+        rows.append({**part, **durations, **bounds})
     return rows
 
 

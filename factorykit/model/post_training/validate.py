@@ -56,7 +56,7 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
         raise ScenarioError("rows must have the columns of the table rl_steps, at least model and section")
     without, half = left_out()
     apart = dict(zip(published().rows, without, strict=True)) if rows is None else {}
-    found = []
+    results = []
     for number, row in enumerate(frame.iter_rows(named=True)):
         reason: str | None = None
         times: dict[str, float] = {}
@@ -65,13 +65,13 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
         except (FactorykitError, ValueError, TypeError) as error:
             reason = str(error)
         measured = row.get("step_time_s")
-        found.append({"id": str(row.get("id") or number), **times, "measured_s": measured, "reason": reason})
+        results.append({"id": str(row.get("id") or number), **times, "measured_s": measured, "reason": reason})
     numbers = ("step_s", "step_low_s", "step_high_s", "measured_s")
     schema = {"id": pl.String, **dict.fromkeys(numbers, pl.Float64), "reason": pl.String}
-    compared = pl.DataFrame(found, schema=schema, strict=False)
+    compared = pl.DataFrame(results, schema=schema, strict=False)
     return compared.select("id", *numbers, (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"), "reason")
 
 
 def _alone(row: dict[str, Any]) -> dict[str, float]:
-    found = predicted([read_step(row)])[0]
-    return {name: found[name] for name in ("step_s", "step_low_s", "step_high_s")}
+    prediction = predicted([read_step(row)])[0]
+    return {name: prediction[name] for name in ("step_s", "step_low_s", "step_high_s")}

@@ -232,8 +232,8 @@ def best_pattern(
 
         writes = sum(level.write_s / math.prod(counts[:i]) for i, level in enumerate(levels))
         start = 0.5 * (math.log(2.0) + math.log(mtbf) + math.log(max(writes, 1e-9 * mtbf)))
-        found = minimize(loss, bounds=(start - 6.0, start + 3.0), method="bounded", options={"xatol": 1e-7})
-        return Pattern(math.exp(found.x), counts, -float(found.fun))
+        optimum = minimize(loss, bounds=(start - 6.0, start + 3.0), method="bounded", options={"xatol": 1e-7})
+        return Pattern(math.exp(optimum.x), counts, -float(optimum.fun))
 
     ratios = first_order(levels, mtbf)["segments_per_pattern"][1:].fill_nan(1.0).clip(1.0, 1e6)
     best = evaluated(tuple(round(ratio) for ratio in ratios))

@@ -310,8 +310,8 @@ def spares_table(
     import polars as pl
 
     needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
-    found = evaluate(inputs, needed, using=using, assume=assume)
-    nodes, mtbf, repair, per_node, price = (float(found[name]) for name in needed)
+    values = evaluate(inputs, needed, using=using, assume=assume)
+    nodes, mtbf, repair, per_node, price = (float(values[name]) for name in needed)
     mean = nodes_in_repair(nodes, mtbf, repair)
     last = integer("most", spares_poisson(mean, confidence) if most is None else most, 0, MOST_SPARES)
     poisson = need("scipy.stats").poisson

@@ -75,8 +75,8 @@ def elastic_runs(
     import polars as pl
 
     rows = integer("runs", runs)
-    found = evaluate(inputs, NEEDED, using=using, assume=assume)
-    needed, mtbf, replicas, away, together, interval, cold, stall = (float(found[name]) for name in NEEDED)
+    values = evaluate(inputs, NEEDED, using=using, assume=assume)
+    needed, mtbf, replicas, away, together, interval, cold, stall = (float(values[name]) for name in NEEDED)
     if needed / mtbf > MOST_FAILURES:
         raise ScenarioError(f"training_s = {needed:g} holds more than {MOST_FAILURES:g} failures; give a shorter run")
     count = max(round(replicas), 1)
@@ -147,14 +147,14 @@ def redundant_lives(
     import numpy as np
     import polars as pl
 
-    found = evaluate(inputs, ("nodes", "node_mtbf_s"), using=using, assume=assume)
-    pairs, rows = max(round(float(found["nodes"]) / 2.0), 1), integer("runs", runs)
+    values = evaluate(inputs, ("nodes", "node_mtbf_s"), using=using, assume=assume)
+    pairs, rows = max(round(float(values["nodes"]) / 2.0), 1), integer("runs", runs)
     _check_size("nodes", 2.0 * pairs)
     _check_size("runs", rows)
     draw = np.random.default_rng(integer("seed", seed))
     lives, failures = np.empty(rows), np.empty(rows)
     for row in range(rows):
-        ends = draw.exponential(float(found["node_mtbf_s"]), (pairs, 2))
+        ends = draw.exponential(float(values["node_mtbf_s"]), (pairs, 2))
         lives[row] = ends.max(axis=1).min()
         failures[row] = (ends <= lives[row]).sum()
     return pl.DataFrame({"life_s": lives, "failures": failures})

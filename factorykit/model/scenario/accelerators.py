@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from factorykit.core.errors import ScenarioError
+from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.core.validation import string
 from factorykit.core.vocabulary import quantity
-from factorykit.data.identifiers import identify
+from factorykit.data.identifiers import identify, known_key
 from factorykit.engine.providers.accelerators import BROUGHT, chips, specification_source
 from factorykit.model.scenario.scenario import Scenario
 
@@ -50,11 +50,16 @@ def accelerator(
     {'cluster_peak_flop_per_s': 2e+18}
     """
     name = string("name", name)
+    known = known_key("accelerator", name)
+    if like is not None and known:
+        raise ScenarioError(f"{name!r} is {chips()[known]['name']}, which is known; give the new one another name")
+    if like is None and not known and quantities:
+        raise UnknownName(f"no accelerator {name!r}; a new one needs like, a known accelerator such as 'b200'")
     key = identify("accelerator", name if like is None else like)
     label = chips()[key]["name"]
-    for each in quantities:
-        if each not in BROUGHT and quantity(each).is_text:
-            raise ScenarioError(f"{each} is not a quantity of an accelerator; give numbers such as peak_flop_per_s")
+    for given in quantities:
+        if given not in BROUGHT and quantity(given).is_text:
+            raise ScenarioError(f"{given} is not a quantity of an accelerator; give numbers such as peak_flop_per_s")
     if "peak_flop_per_s" in quantities:
         quantities.setdefault("peak_16bit_flop_per_s", quantities["peak_flop_per_s"])
     title = label if like is None else f"{name}, like {label}"

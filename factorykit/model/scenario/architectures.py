@@ -47,7 +47,7 @@ def architecture(name: ArchitectureName | str) -> Scenario:
 @cache
 def _read(key: str) -> Scenario:
     row = table("architectures").filter(architecture=key).collect()
-    found = row.row(0, named=True)
-    shape = {column: value for column, value in found.items() if column in vocabulary() and value is not None}
-    source = f"{found['source']}, {found['locator']}"
-    return Scenario.sourced(found["name"], shape, dict.fromkeys(shape, source))
+    record = row.row(0, named=True)
+    shape = {column: value for column, value in record.items() if column in vocabulary() and value is not None}
+    source = f"{record['source']}, {record['locator']}"
+    return Scenario.sourced(record["name"], shape, dict.fromkeys(shape, source))

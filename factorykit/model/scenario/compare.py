@@ -67,7 +67,7 @@ def compare(
     scenarios = mapping("scenarios", scenarios)
     if len(scenarios) < 2:
         raise ScenarioError(f"{len(scenarios)} scenario; give two or more, by name")
-    read = {label: Question.read(each, names, using=using, assume=assume) for label, each in scenarios.items()}
+    read = {label: Question.read(scenario, names, using=using, assume=assume) for label, scenario in scenarios.items()}
     given = {label: _given(question) for label, question in read.items()}
     results = {label: question.resolve().run() for label, question in read.items()}
     present = {name for values in given.values() for name in values}
@@ -132,7 +132,7 @@ def decompose(
     import polars as pl
 
     output = quantity(output).name
-    first, last = (_given(Question.read(each, output, using=using, assume=assume)) for each in (start, end))
+    first, last = (_given(Question.read(scenario, output, using=using, assume=assume)) for scenario in (start, end))
     differing = [name for name in {**first, **last} if first.get(name) != last.get(name)]
     if order is None:
         effects = _shapley(first, last, differing, output, assume=assume)

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from factorykit.core.validation import one_of
+from factorykit.data.identifiers import known_key
 from factorykit.data.tables import rows, table
 from factorykit.model.scenario.scenario import Scenario
 
@@ -23,8 +24,8 @@ def presets() -> pl.DataFrame:
     """
     import polars as pl
 
-    each = table("presets").group_by("preset", "label", "kind", maintain_order=True)
-    return each.agg(pl.col("quantity").alias("quantities")).collect()
+    groups = table("presets").group_by("preset", "label", "kind", maintain_order=True)
+    return groups.agg(pl.col("quantity").alias("quantities")).collect()
 
 
 def preset(name: PresetName | str) -> Scenario:
@@ -38,12 +39,14 @@ def preset(name: PresetName | str) -> Scenario:
     >>> preset("llama_3_1_405b").accelerators
     16384.0
     """
-    return _read(one_of("preset", name, dict.fromkeys(row["preset"] for row in rows("presets"))))
+    known = dict.fromkeys(row["preset"] for row in rows("presets"))
+    run = known_key("model", name) if isinstance(name, str) and name not in known else None
+    return _read(run if run in known else one_of("preset", name, known))
 
 
 @cache
 def _read(name: str) -> Scenario:
-    found = {row["quantity"]: row for row in rows("presets") if row["preset"] == name}
-    sources = {key: ", ".join(filter(None, (row["source"], row["locator"]))) for key, row in found.items()}
-    label = next(row["label"] for row in found.values())
-    return Scenario.sourced(label, {key: row["value"] for key, row in found.items()}, sources)
+    entries = {row["quantity"]: row for row in rows("presets") if row["preset"] == name}
+    sources = {key: ", ".join(filter(None, (row["source"], row["locator"]))) for key, row in entries.items()}
+    label = next(row["label"] for row in entries.values())
+    return Scenario.sourced(label, {key: row["value"] for key, row in entries.items()}, sources)

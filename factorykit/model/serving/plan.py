@@ -135,9 +135,9 @@ class ServingPlan(Plotted):
         likely = f", limits kept with {row['limit_probability']:.0%}" if row["limit_probability"] < 1.0 else ""
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
         lines = [
-            f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} replicas of {workers}, "
-            f"{row['concurrent_requests']:.0f} requests each, for {row['requests_per_s']:.4g} requests/s of "
-            f"{row['users']:,.0f} users",
+            f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} "
+            f"replica{'s' * (row['replicas'] > 1)} of {workers}, {row['concurrent_requests']:.0f} requests each, "
+            f"for {row['requests_per_s']:.4g} requests/s of {row['users']:,.0f} users",
             f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], {following}"
             f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens "
             f"({row['usd_per_million_served_tokens']:.2f} with prompts and idle time){likely}{measured}",
@@ -241,6 +241,8 @@ def serve(
     if fleet is not None and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
     names = [identify("accelerator", name) for name in strings("chips", chips)]
+    if not names:
+        raise ScenarioError("chips must name at least one chip, got none")
     key, shape = _model(model)
     asked, demand = _demand(load, users, fleet)
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
@@ -254,6 +256,8 @@ def serve(
     bounds = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
     limits = Question.read({LIMITS[name]: value for name, value in bounds.items()}).values
     for name, value in bounds.items():
+        if limits[LIMITS[name]] == 0.0:
+            raise ScenarioError(f"{name} must be above 0 s, got {value}; give the greatest latency, or no limit")
         if float(limits[LIMITS[name]]) > LONG[name] and not any(map(str.isalpha, str(value))):
             raise ScenarioError(f"{name} = {value} without a unit: give '{value} ms' or '{value} s'")
     single = question.values["output_tokens"] == 1.0
@@ -423,6 +427,7 @@ def _fitting(
         prefill_workers=pl.max_horizontal("prefill_workers", 1.0),
         known=apart,
         recipes=apart,
+        waiting=1.0,
     )
     described = [
         {**words, "chip": name, "mode": "disagg" if split else "agg"}
@@ -522,8 +527,8 @@ def _excess(limits: Mapping[str, Any]) -> pl.Expr:
 
 
 def _ranked(frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
-    """Return candidates: those first that keep the limits best, then the least expected objective, then the fastest."""
+    """Return candidates: those first that keep the limits best, then least expected objective, then the smallest."""
     import polars as pl
 
     ratio = pl.col("expected_cost_ratio") if "expected_cost_ratio" in frame.columns else 1.0
-    return frame.sort(_excess(wish.limits), wish.objective * ratio, "latency_s", maintain_order=True)
+    return frame.sort(_excess(wish.limits), wish.objective * ratio, "accelerators", "latency_s", maintain_order=True)

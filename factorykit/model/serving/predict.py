@@ -11,6 +11,7 @@ from factorykit.core.errors import FactorykitError
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import arguments
+from factorykit.formulas.serving import calibration
 from factorykit.formulas.serving.prefill import prefill_backlog_s
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving.features import tpot_features, ttft_features
@@ -49,11 +50,30 @@ class Rows(NamedTuple):
 
 
 def rows_of(points: Sequence[Point]) -> Rows:
-    """Return points as columns."""
+    """Return points as columns; where their cache does not fit at once, with the requests that run, and others waiting.
+
+    Engines admit requests while the cache holds the prompt and a share of the answer of each.
+    """
     import polars as pl
 
     words, *numbers = zip(*points, strict=True)
-    return Rows(list(words), *map(pl.DataFrame, numbers))
+    decode, prefill, load = map(pl.DataFrame, numbers)
+    room = evaluate(decode, ("requests_in_memory",), assume=True).select("requests_in_memory")
+    flying, reserved = pl.col("concurrent_requests"), pl.Series(_of_engine(words, "reserved_output_share"))
+    tokens = pl.col("input_tokens") + pl.col("output_tokens") * reserved
+    admitted = pl.col("requests_in_memory") * calibration.ADMITTED_SHARE
+    admitted *= (pl.col("input_tokens") + pl.col("output_tokens")) / tokens
+    shared = (pl.col("prefill_separate") == 0.0) & (pl.col("requests_in_memory") >= 1.0)
+    waiting = decode.hstack(room).select(pl.when(shared).then(flying / admitted).clip(1.0).fill_null(1.0)).to_series()
+    decode, prefill = (side.with_columns(flying / waiting) for side in (decode, prefill))
+    return Rows(list(words), decode, prefill, load.with_columns(waiting=waiting))
+
+
+def _of_engine(words: Sequence[Mapping[str, str]], name: str) -> list[float]:
+    """Return a constant of each row's engine; of an unknown one the geometric mean."""
+    known = {engine: constants(engine)[name] for engine in ENGINES}
+    mean = math.prod(known.values()) ** (1.0 / len(known))
+    return [known.get(row["engine"], mean) for row in words]
 
 
 class Physics(NamedTuple):
@@ -67,14 +87,16 @@ class Physics(NamedTuple):
     tpot_features: np.ndarray
 
 
-def _queued(rows: Rows) -> pl.DataFrame:
-    """Return the quantities of prefill with the queue and the overhead of a request of each row's engine."""
+def _queued(rows: Rows, decode_step_s: pl.Series) -> pl.DataFrame:
+    """Return the quantities of prefill with the queue and the overhead of a request of each row's engine.
+
+    Where prompts and answers share accelerators, a first token also waits for some decode steps of the others.
+    """
     import polars as pl
 
-    known = {name: constants(name) for name in ENGINES}
-    mean = {name: math.prod(each[name] for each in known.values()) ** (1.0 / len(known)) for name in known["vllm"]}
-    engines = [known.get(row["engine"], mean) for row in rows.words]
-    share, overhead = (pl.Series([each[name] for each in engines]) for name in ("queued_share", "serving_request_s"))
+    names = ("queued_share", "serving_request_s", "first_token_steps")
+    share, overhead, steps = (pl.Series(_of_engine(rows.words, name)) for name in names)
+    overhead += steps * decode_step_s * (1.0 - rows.decode["prefill_separate"])
     given = {"queued_prefills": share * rows.prefill["concurrent_requests"], "serving_request_s": overhead}
     return rows.prefill.with_columns(**{name: each for name, each in given.items() if name not in rows.prefill.columns})
 
@@ -90,16 +112,19 @@ def physics(rows: Rows) -> Physics:
     import numpy as np
     import polars as pl
 
-    decode, load, prefill = rows.decode, rows.load, _queued(rows)
-    decoded, filled = evaluate(decode, DECODE, assume=True), evaluate(prefill, PREFILL, assume=True)
+    decode, load = rows.decode, rows.load
+    decoded = evaluate(decode, DECODE, assume=True)
+    prefill = _queued(rows, decoded["decode_step_s"])
+    filled = evaluate(prefill, PREFILL, assume=True)
     prompts = filled.select("prefill_s").hstack(prefill.select("concurrent_requests"))
     prompts = prompts.hstack(decode.select("output_tokens", "prefill_separate"))
-    waiting = _of(prefill_backlog_s, prompts, decoded)
-    first = filled["time_to_first_token_s"].to_numpy() + prompts["prefill_separate"].to_numpy() * waiting
+    per_token, waiting = decoded["time_per_output_token_s"].to_numpy(), load["waiting"].to_numpy()
+    backlog = prompts["prefill_separate"].to_numpy() * _of(prefill_backlog_s, prompts, decoded)
+    first = waiting * (filled["time_to_first_token_s"].to_numpy() + backlog)
+    first += (waiting - 1.0) * (decode["output_tokens"].to_numpy() - 1.0) * per_token
     step = decoded.select("decode_step_s", "requests_in_memory", "draft_step_tokens")
     ttft = _of(ttft_features, load, pl.DataFrame({"time_to_first_token_s": first}), step, filled, prefill)
     tpot = _of(tpot_features, filled.select("prefill_s"), decode, decoded, load)
-    per_token = decoded["time_per_output_token_s"].to_numpy()
     return Physics(decoded, prompts, first, per_token, np.column_stack(ttft), np.column_stack(tpot))
 
 

@@ -66,6 +66,7 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     Notes
     -----
     Formulas of `factorykit.formulas.serving`, times a residual that a Gaussian process takes from the shipped points.
+    Requests whose cache does not fit wait until others end.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     >>> row = {"id": "mine", "backend": "vllm", "model_path": "meta-llama/Llama-3.1-70B", "system": "h200_sxm"}
     >>> row |= {"mode": "agg", "precision": "fp8", "isl": 1024, "osl": 1024, "batch_size": 16, "tp_size": 4}
     >>> validate_serving(pl.DataFrame([row]))["tpot_s"].round(3).item()
-    0.013
+    0.012
     """
     import polars as pl
 
@@ -110,7 +111,7 @@ def _read(frame: pl.DataFrame, reader: Callable[..., Any]) -> tuple[list[int], l
 def sweep(words: Mapping[str, str], decode: Mapping[str, float]) -> str:
     """Return the sweep of a point: what it shares with points of another concurrency."""
     layout = ("input_tokens", "output_tokens", "tensor_parallel", "attention_data_parallel")
-    return " ".join([*words.values(), *(str(decode[name]) for name in layout)])
+    return " ".join([*words.values(), *(f"{decode[name]:.6g}" for name in layout)])
 
 
 def _points(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:

@@ -351,9 +351,9 @@ def indices(
         varies[:] |= (values != 0.0).any(axis=1)
         return np.vstack([values, x[:1]])
 
-    found = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=integer("seed", seed))
+    sobol = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=integer("seed", seed))
     shape = (len(middle) + 1, len(names))
-    parts = (np.reshape(part, shape)[:-1] for part in (found.first_order, found.total_order))
+    parts = (np.reshape(part, shape)[:-1] for part in (sobol.first_order, sobol.total_order))
     return tuple(np.where(varies[:, None], part, np.nan) for part in parts)
 
 

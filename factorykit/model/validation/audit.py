@@ -35,26 +35,26 @@ class Claim:
     precision: float | None
     printed: str | None = None
 
-    def is_met_by(self, found: float | Span) -> bool:
+    def is_met_by(self, recomputed: float | Span) -> bool:
         """Return whether a recomputed number agrees: within 1 %, to its last digit, or one range inside the other."""
-        if isinstance(found, Span):
+        if isinstance(recomputed, Span):
             ends = (self.low, self.high) if self._has_bound else (self.stated, self.stated)
-            within = all(end is not None and found.low <= end <= found.high for end in ends)
-            return within or (self._has_bound and self._holds(found.low) and self._holds(found.high))
+            within = all(end is not None and recomputed.low <= end <= recomputed.high for end in ends)
+            return within or (self._has_bound and self._holds(recomputed.low) and self._holds(recomputed.high))
         if self._has_bound:
-            return self._holds(found)
+            return self._holds(recomputed)
         if self.stated is None:
             return False
         if self.precision is not None:
-            return abs(found - self.stated) <= self.precision / 2.0 * (1.0 + 1e-9)
-        return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * AGREES)
+            return abs(recomputed - self.stated) <= self.precision / 2.0 * (1.0 + 1e-9)
+        return math.isclose(recomputed, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * AGREES)
 
-    def is_nearly_met_by(self, found: float | Span) -> bool:
+    def is_nearly_met_by(self, recomputed: float | Span) -> bool:
         """Return whether rounding explains the difference: stated ends move by half their last printed digit."""
         low, high = (self.low, self.high) if self._has_bound else (self.stated, self.stated)
         if low is None or high is None or self.precision is not None:
             return False
-        ends = found if isinstance(found, Span) else Span(found, found)
+        ends = recomputed if isinstance(recomputed, Span) else Span(recomputed, recomputed)
         low, high = low - abs(low) * self._half_a_digit(low), high + abs(high) * self._half_a_digit(high)
         return low <= ends.low and ends.high <= high
 
@@ -71,13 +71,13 @@ class Claim:
         least, most = ROUNDING
         if not significant:
             return least
-        mine = next((each for each in significant if value and _is_power_of_ten(value / each)), significant[0])
+        mine = next((digits for digits in significant if value and _is_power_of_ten(value / digits)), significant[0])
         return min(max(0.5 / mine, least), most)
 
-    def ratio(self, found: float | Span) -> float | None:
+    def ratio(self, recomputed: float | Span) -> float | None:
         """Return recomputed over stated, of ranges their middles; None where nothing or zero is stated."""
         reference = self.stated if self.stated is not None else next(iter(self._ends), None)
-        middle = found.middle if isinstance(found, Span) else found
+        middle = recomputed.middle if isinstance(recomputed, Span) else recomputed
         return middle / reference if reference else None
 
     @property
@@ -103,7 +103,7 @@ def _is_power_of_ten(ratio: float) -> bool:
 
 def judge(
     claim: Claim,
-    found: float | Span,
+    recomputed: float | Span,
     *,
     superseded: bool = False,
     from_unit_error: bool = False,
@@ -115,7 +115,7 @@ def judge(
     ----------
     claim
         Stated number.
-    found
+    recomputed
         Recomputed number.
     superseded
         Whether the recipe takes the value of a more direct source.
@@ -131,11 +131,11 @@ def judge(
     >>> judge(Claim(10.0, 5.0, 20.0, None, "5-20"), Span(12.2, 21.1))
     'rounding'
     """
-    if claim.is_met_by(found):
+    if claim.is_met_by(recomputed):
         return "agrees"
-    if claim.is_nearly_met_by(found):
+    if claim.is_nearly_met_by(recomputed):
         return "rounding"
-    if _is_unit_error(claim.ratio(found), from_unit_error):
+    if _is_unit_error(claim.ratio(recomputed), from_unit_error):
         return "unit error"
     if other_unit is not None and claim.is_met_by(other_unit):
         return "unit error"
@@ -282,10 +282,10 @@ class _Auditor:
 
 def _found(stated: Claim, value: float | Span) -> dict[str, float | None]:
     if isinstance(value, Span):
-        found = {"recomputed": value.middle, "recomputed_low": value.low, "recomputed_high": value.high}
+        columns = {"recomputed": value.middle, "recomputed_low": value.low, "recomputed_high": value.high}
     else:
-        found = {"recomputed": value, "recomputed_low": None, "recomputed_high": None}
-    return {**found, "ratio": stated.ratio(value)}
+        columns = {"recomputed": value, "recomputed_low": None, "recomputed_high": None}
+    return {**columns, "ratio": stated.ratio(value)}
 
 
 def _schema() -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import MissingQuantity, ScenarioError
 from factorykit.core.validation import frame
+from factorykit.engine.evaluate import evaluate
 from factorykit.engine.progress import progress
 from factorykit.engine.providers.defaults import by_accelerator
+from factorykit.formulas.compute import PACE_AT_1E24, PACE_TREND
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.planning import uncertainty
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 NEEDED: Final = ("run", "tokens", "parameters", "accelerator", "accelerators", "sequence_length", "measured_days")
 PACE: Final = "campaign_pace"
+PIVOT_FLOP: Final = 1e24
+SHIPPED: Final = (math.log(PACE_AT_1E24), PACE_TREND)
 DRAWS: Final = 64
 COVERAGE: Final = 0.9
 
@@ -63,13 +67,14 @@ def validate_plans(rows: pl.DataFrame | None = None) -> pl.DataFrame:
     listed = published_runs() if rows is None else frame("rows", rows, NEEDED)
     if listed.is_empty():
         raise ScenarioError("rows are empty; give at least one published run")
-    found = [_planned(row) for row in progress(listed.iter_rows(named=True), listed.height, "runs planned")]
-    plans = pl.DataFrame(found, infer_schema_length=None).with_columns(
+    planned = [_planned(row) for row in progress(listed.iter_rows(named=True), listed.height, "runs planned")]
+    plans = pl.DataFrame(planned, infer_schema_length=None).with_columns(
         pace=pl.col("measured_days") / pl.col("planned_days")
     )
     others = [plans.slice(0, n).vstack(plans.slice(n + 1)) if rows is None else None for n in range(plans.height)]
-    fitted = [_shipped_pace() if rest is None else fit_pace(rest) for rest in others]
-    middle, width = (pl.Series([fit[end] for fit in fitted]) for end in (0, 1))
+    fitted = [(*SHIPPED, _shipped_spread()) if rest is None else fit_pace(rest) for rest in others]
+    intercept, slope, width = (pl.Series([fit[part] for fit in fitted]) for part in range(3))
+    middle = intercept + slope * (plans["training_flop"] / PIVOT_FLOP).log()
     half = NORMAL_95 * (width.pow(2) + plans["spread"].pow(2)).sqrt()
     ends = {"wall_days_low": (middle - half).exp(), "wall_days_high": (middle + half).exp()}
     days, cost = pl.col("wall_days"), pl.col("run_cost_usd")
@@ -88,25 +93,32 @@ def validate_plans(rows: pl.DataFrame | None = None) -> pl.DataFrame:
     )
 
 
-def fit_pace(plans: pl.DataFrame) -> tuple[float, float]:
-    """Return the median of the logarithm of the pace of runs, and its standard deviation.
+def fit_pace(plans: pl.DataFrame) -> tuple[float, float, float]:
+    """Return the line of the logarithm of the pace by that of the compute, and the standard deviation of the rest.
 
-    The standard deviation is the least with which nine tenths of the runs lie within the 90 % interval of their plan,
-    the ``spread`` of their step time included.
+    The line is that of Theil and Sen, at ``PIVOT_FLOP``: the median slope between two runs, through the median. The
+    standard deviation is the least with which nine tenths of the runs lie within the 90 % interval of their plan, the
+    ``spread`` of their step time included.
     """
     import polars as pl
 
-    paces = plans.select(pl.col("pace").log().alias("log"), "spread").drop_nulls()
-    middle = float(paces["log"].median())  # type: ignore[arg-type]
-    needed = ((paces["log"] - middle) / NORMAL_95).pow(2) - paces["spread"].pow(2)
-    return middle, math.sqrt(max(needed.quantile(COVERAGE, "linear") or 0.0, 0.0))
+    runs = plans.select("pace", "training_flop", "spread").drop_nulls()
+    x, y = ((runs[name] / unit).log() for name, unit in (("training_flop", PIVOT_FLOP), ("pace", 1.0)))
+    pairs = pl.DataFrame({"x": x, "y": y}).with_row_index().lazy()
+    slopes = pairs.join_where(pairs, pl.col("x") < pl.col("x_right")).select(
+        (pl.col("y_right") - pl.col("y")) / (pl.col("x_right") - pl.col("x"))
+    )
+    slope = float(slopes.collect().to_series().median())  # type: ignore[arg-type]
+    intercept = float((y - slope * x).median())  # type: ignore[arg-type]
+    needed = ((y - slope * x - intercept) / NORMAL_95).pow(2) - runs["spread"].pow(2)
+    return intercept, slope, math.sqrt(max(needed.quantile(COVERAGE, "linear") or 0.0, 0.0))
 
 
-def _shipped_pace() -> tuple[float, float]:
-    """Return the same of the pace that plans are drawn with."""
-    drawn = uncertainty.distributions({})[PACE]
-    low, middle, high = (math.log(drawn.ppf(share)) for share in (0.05, 0.5, 0.95))
-    return middle, (high - low) / (2.0 * NORMAL_95)
+def _shipped_spread() -> float:
+    """Return the standard deviation of the logarithm of the pace that plans are drawn with."""
+    drawn = uncertainty.distributions({})["campaign_factor"]
+    low, high = (math.log(drawn.ppf(share)) for share in (0.05, 0.95))
+    return (high - low) / (2.0 * NORMAL_95)
 
 
 def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +127,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
     listed = by_accelerator(PRICE)
     is_priced = listed is not None and listed.has({"accelerator": row["accelerator"]})
     try:
-        best = plan(
+        planned = plan(
             row.get("architecture") or row["parameters"],
             tokens=row["tokens"],
             chips=row["accelerator"],
@@ -125,11 +137,13 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
             **{PACE: 1.0},
             **({} if is_priced else {PRICE: 1.0}),
             **recipe(row),
-        ).best.row(0, named=True)
+        )
     except (MissingQuantity, ScenarioError) as error:
         return {**known, "reason": str(error)}
+    best = planned.best.row(0, named=True)
     return {
         **known,
+        **evaluate(planned.scenario, "training_flop"),
         "planned_days": best["wall_days"],
         "run_cost_usd": best["run_cost_usd"] if is_priced else None,
         "spread": math.log(best["wall_days_high"] / best["wall_days_low"]) / (2.0 * NORMAL_95),

@@ -150,8 +150,8 @@ def _frame(rows: Any) -> pl.DataFrame:
 def _chip_column(frame: pl.DataFrame, column: str, name: str) -> pl.Series:
     import polars as pl
 
-    found = [chip_in(chip).get(column) for chip in frame["accelerator"]]
-    return pl.Series(name, found, pl.Float64)
+    values = [chip_in(chip).get(column) for chip in frame["accelerator"]]
+    return pl.Series(name, values, pl.Float64)
 
 
 def _family(hardware: str | None) -> str:
@@ -166,12 +166,12 @@ def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
 
     known = seen.drop_nulls(name)
     known = known.with_columns(pl.Series("family", [_family(chip) for chip in known["accelerator"]], pl.String))
-    found: list[Any] = []
+    medians: list[Any] = []
     for key, chip in frame.select("id", "accelerator").iter_rows():
         others = known.filter(pl.col("id").ne_missing(pl.lit(key)))
         relatives = others.filter(pl.col("family") == _family(chip))
-        found.append((others if relatives.is_empty() else relatives)[name].median() if chip_in(chip) else None)
-    return pl.Series(f"usual_{name}", found, pl.Float64)
+        medians.append((others if relatives.is_empty() else relatives)[name].median() if chip_in(chip) else None)
+    return pl.Series(f"usual_{name}", medians, pl.Float64)
 
 
 def _utilization(known: pl.DataFrame) -> pl.DataFrame:

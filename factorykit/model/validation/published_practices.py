@@ -53,8 +53,8 @@ def published_practices(group: str | None = None) -> pl.DataFrame:
         one_of("group", group, rows["group"].unique(maintain_order=True).to_list())
         rows = rows.filter(pl.col("group") == group)
     tables = Tables()
-    found = [_beside(row, tables) for row in rows.iter_rows(named=True)]
-    return rows.hstack(pl.DataFrame(found, schema=dict.fromkeys(COMPUTED, pl.Float64))).select(SHOWN)
+    computed = [_beside(row, tables) for row in rows.iter_rows(named=True)]
+    return rows.hstack(pl.DataFrame(computed, schema=dict.fromkeys(COMPUTED, pl.Float64))).select(SHOWN)
 
 
 def _beside(row: dict[str, Any], tables: Tables) -> dict[str, float | None]:

@@ -139,8 +139,8 @@ class _Known:
             return None
 
 
-def _judged(item: str, step: str, wanted: str, found: str, reason: str | None) -> Row:
-    return Row(item, step, "met" if reason is None else "broken", found, wanted, reason)
+def _judged(item: str, step: str, wanted: str, actual: str, reason: str | None) -> Row:
+    return Row(item, step, "met" if reason is None else "broken", actual, wanted, reason)
 
 
 def _unknown(item: str, step: str, wanted: str, missing: str) -> Row:
@@ -161,14 +161,14 @@ def _parallelism(known: _Known) -> Row:
     if "accelerators" not in values or not degrees:
         return _unknown(item, step, wanted, "accelerators and tensor_parallel, pipeline_parallel or data_parallel")
     product = math.prod(degrees.values())
-    found = f"{values['accelerators']:g} accelerators over a product of degrees of {product:g}"
+    actual = f"{values['accelerators']:g} accelerators over a product of degrees of {product:g}"
     left = float(values["accelerators"]) / product
     if left != 1.0 and ("data_parallel" in degrees or left % 1.0 or left < 1.0):
-        return _judged(item, step, wanted, found, f"{left:.4g} data-parallel copies; the number must be whole")
+        return _judged(item, step, wanted, actual, f"{left:.4g} data-parallel copies; the number must be whole")
     for rule in applicable_rules(values):
-        if not rule.holds(*(values[one] for one in rule.arguments)):
-            return _judged(item, step, wanted, found, f"{rule.name} does not hold; {rule.remedy}")
-    return _judged(item, step, wanted, found, None)
+        if not rule.holds(*(values[argument] for argument in rule.arguments)):
+            return _judged(item, step, wanted, actual, f"{rule.name} does not hold; {rule.remedy}")
+    return _judged(item, step, wanted, actual, None)
 
 
 def _memory(known: _Known) -> Row:
@@ -188,10 +188,10 @@ def _memory(known: _Known) -> Row:
         return _judged(item, step, wanted, ", ".join(stated), reason)
     shown = quantity("memory_peak_bytes").text
     peak, room = computed["memory_peak_bytes"], computed["accelerator_memory_bytes"]
-    found = ", ".join([*stated, f"peak {shown(peak)} of {shown(room)}"])
+    actual = ", ".join([*stated, f"peak {shown(peak)} of {shown(room)}"])
     largest = max(MEMORY, key=lambda name: computed[name])
     reason = f"{shown(peak - room)} too much; {MEMORY[largest]} take {shown(computed[largest])}"
-    return _judged(item, step, wanted, found, None if peak <= room else reason)
+    return _judged(item, step, wanted, actual, None if peak <= room else reason)
 
 
 def _interval(known: _Known) -> Row:
@@ -200,8 +200,8 @@ def _interval(known: _Known) -> Row:
     if interval is None:
         return _unknown(item, step, wanted, "checkpoint_interval_s")
     meets = INTERVAL_S[0] <= interval <= INTERVAL_S[1]
-    found = quantity("checkpoint_interval_s").text(interval)
-    return _judged(item, step, wanted, found, None if meets else f"{found} is outside 15 to 30 min")
+    actual = quantity("checkpoint_interval_s").text(interval)
+    return _judged(item, step, wanted, actual, None if meets else f"{actual} is outside 15 to 30 min")
 
 
 def _best_interval(known: _Known) -> Row:
@@ -226,10 +226,10 @@ def _stages(known: _Known) -> Row:
         return _unknown(item, step, wanted, "pipeline_parallel")
     computed = known.of("pipeline_bubble")
     bubble = f"{quantity('pipeline_bubble').text(computed['pipeline_bubble'])} of the step idle" if computed else ""
-    found = ", ".join(filter(None, [f"{stages:g} stages", schedule or "unknown schedule", bubble]))
+    actual = ", ".join(filter(None, [f"{stages:g} stages", schedule or "unknown schedule", bubble]))
     meets = stages <= MAX_PLAIN_STAGES or schedule in ("interleaved", "zb1p", "zb2p", "dualpipe")
     reason = f"a plain schedule over {stages:g} stages" + (f" leaves {bubble}" if bubble else " leaves a long bubble")
-    return _judged(item, step, wanted, found, None if meets else reason)
+    return _judged(item, step, wanted, actual, None if meets else reason)
 
 
 def _mfu(known: _Known) -> Row:
@@ -239,6 +239,6 @@ def _mfu(known: _Known) -> Row:
         mfu, origin = computed["predicted_mfu"], "predicted "
     if mfu is None:
         return _unknown(item, step, wanted, "mfu, or an architecture, an accelerator and a layout")
-    found = quantity(name).text(mfu)
-    reason = None if mfu >= MIN_MFU else f"{origin}{found} is below {quantity(name).text(MIN_MFU)}"
-    return _judged(item, step, wanted, origin + found, reason)
+    actual = quantity(name).text(mfu)
+    reason = None if mfu >= MIN_MFU else f"{origin}{actual} is below {quantity(name).text(MIN_MFU)}"
+    return _judged(item, step, wanted, origin + actual, reason)

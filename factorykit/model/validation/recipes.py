@@ -124,16 +124,16 @@ class Tables:
         fields = known[name]["schema"]["fields"]
         about = next(field["name"] for field in fields if field.get("entity"))
         self._units[name] = {field["name"]: field.get("unit", "") for field in fields}
-        found: dict[str, dict[str, Any]] = {}
+        records: dict[str, dict[str, Any]] = {}
         for row in table(name).collect().to_dicts():
             if name == "presets":
-                found.setdefault(row[about], {})[row["quantity"]] = row
+                records.setdefault(row[about], {})[row["quantity"]] = row
                 continue
             if "statement" in row:
-                found[row["statement"]] = row
+                records[row["statement"]] = row
             if "preferred" not in row or row["preferred"] is not None:
-                found[row[about]] = row
-        self._rows[name] = found
+                records[row[about]] = row
+        self._rows[name] = records
 
 
 def evaluate_recipe(text: str, tables: Tables | None = None) -> Result:
@@ -184,10 +184,10 @@ class _Evaluator:
     def result(self, node: ast.expr) -> float | Span:
         match node:
             case ast.Call(func=ast.Name(id="span"), args=[low, high], keywords=[]):
-                found = Span(self._finite(low), self._finite(high))
-                if found.low > found.high:
-                    raise RecipeError(f"span({found.low:g}, {found.high:g}) must not begin above its end")
-                return found
+                interval = Span(self._finite(low), self._finite(high))
+                if interval.low > interval.high:
+                    raise RecipeError(f"span({interval.low:g}, {interval.high:g}) must not begin above its end")
+                return interval
             case _:
                 return self._finite(node)
 
@@ -245,18 +245,18 @@ class _Evaluator:
     def _quantity(self, node: ast.expr, name: str, given: list[ast.keyword]) -> float:
         quantity(name)
         inputs: dict[str, Any] = {}
-        for each in given:
-            if each.arg is None:
+        for keyword in given:
+            if keyword.arg is None:
                 raise RecipeError("** is not part of the language of recipes")
-            if each.arg == "preset":
-                inputs = dict(preset(self._word(each.value))) | inputs
-            elif vocabulary()[quantity(each.arg).name].is_text:
-                inputs[each.arg] = self._word(each.value)
+            if keyword.arg == "preset":
+                inputs = dict(preset(self._word(keyword.value))) | inputs
+            elif vocabulary()[quantity(keyword.arg).name].is_text:
+                inputs[keyword.arg] = self._word(keyword.value)
             else:
-                inputs[each.arg] = self.number(each.value)
+                inputs[keyword.arg] = self.number(keyword.value)
         formula = catalogue().get(name)
         if formula is not None and set(inputs) == set(arguments(formula)):
-            value = formula(*[quantity(each).check(inputs[each]) for each in arguments(formula)])
+            value = formula(*[quantity(argument).check(inputs[argument]) for argument in arguments(formula)])
         else:
             value = evaluate(inputs, name)[name]
         self.parts.append(Part(ast.unparse(node), "formula", float(value), quantity(name).unit, key=name))
@@ -308,10 +308,10 @@ def _year(date: str) -> float:
     >>> _year("2024-10"), _year("2025")
     (2024.7916666666667, 2025.5)
     """
-    found = re.fullmatch(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", date)
-    if not found:
+    match = re.fullmatch(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", date)
+    if not match:
         raise RecipeError(f"{date!r} must be a date like 2024-10")
-    year, month, day = found.groups()
+    year, month, day = match.groups()
     if month is None:
         return float(year) + 0.5
     within = (float(day) - 0.5) / 31.0 if day else 0.5

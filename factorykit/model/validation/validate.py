@@ -110,7 +110,7 @@ def validate(
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
     if calibration is None and ready.height:
-        ready = _paced(ready, left_out)
+        ready = ready.hstack(shared_residual(evaluate(ready, LAYOUT_FEATURES), without=None if left_out else ()))
     predicted = _predicted(ready, left_out, moved) if ready.height else _nothing()
     wide = stated.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
@@ -136,19 +136,6 @@ def validate(
     )
 
 
-def _paced(ready: pl.DataFrame, left_out: bool) -> pl.DataFrame:
-    """Return scenarios with the pace of published runs of their software, of other families where one is left out."""
-    import polars as pl
-
-    layouts = evaluate(ready, LAYOUT_FEATURES).with_row_index("scenario")
-    keys = ["software", "generation", *(["family"] if left_out else [])]
-    parts = []
-    for (software, generation, *family), part in layouts.group_by(keys, maintain_order=True):
-        pace = shared_residual(part, str(software), str(generation), [str(name) for name in family])
-        parts.append(part.select("scenario").hstack(pace))
-    return ready.hstack(pl.concat(parts).sort("scenario").drop("scenario"))
-
-
 def _nothing() -> pl.DataFrame:
     import polars as pl
 
@@ -164,8 +151,8 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
     if left_out:
         other = constants(_any_family())
         names = [name for name, value in constants().items() if value != other[name] and name not in ready.columns]
-        found = [{"family": family, **{n: constants(family)[n] for n in names}} for family in ready["family"].unique()]
-        ready = ready.join(pl.DataFrame(found), on="family", how="left", maintain_order="left")
+        fitted = [{"family": family, **{n: constants(family)[n] for n in names}} for family in ready["family"].unique()]
+        ready = ready.join(pl.DataFrame(fitted), on="family", how="left", maintain_order="left")
         ready = ready.with_columns(pl.col("evidence_families", "evidence_software").sub(1.0).clip(0.0))
     usual = {**neutral_values(), **constants()}
     ready = ready.with_columns(

@@ -57,8 +57,8 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
     Parameters
     ----------
     rows
-        Any frame with columns of the ``training_runs`` table; by default its rows of kind ``training_run``. Columns
-        that are known only at the end of a run are compared with, and never predict.
+        Any frame with columns of the ``training_runs`` table; by default its rows of kind ``training_run`` with tokens.
+        Columns that are known only at the end of a run are compared with, and never predict.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
     """
     import polars as pl
 
-    shipped = table("training_runs").filter(kind="training_run")
+    shipped = table("training_runs").filter(pl.col("tokens").is_not_null(), kind="training_run")
     frame = tidied(shipped if rows is None else rows)
     planned = [_planned(row) for row in frame.drop(OUTCOMES, strict=False).iter_rows(named=True)]
     plans = pl.DataFrame(planned, infer_schema_length=None)
@@ -93,7 +93,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         positive(frame, "tokens"),
         pl.coalesce(positive(frame, "active_params"), positive(frame, "total_params")),
     )
-    found = frame.select(
+    runs = frame.select(
         *[_column(frame, name) for name in ("id", "model")],
         plans["accelerator_count"].alias("accelerators"),
         *[steps[name] for name in ("step_s", "step_low_s", "step_high_s", "reason")],
@@ -110,7 +110,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         positive(frame, "energy_mwh").alias("measured_mwh"),
     )
     whole = pl.col("steps") * pl.col("accelerators") * pl.col("stops") / SECONDS_PER_HOUR
-    found = found.with_columns(
+    runs = runs.with_columns(
         (pl.col(step) * whole).alias(hours)
         for step, hours in (
             ("step_s", "gpu_hours"),
@@ -123,7 +123,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         null_hours=pl.col("flop") / (NULL_UTILIZATION * pl.col("peak")) / SECONDS_PER_HOUR,
         reason=pl.coalesce("reason", pl.when(pl.col("steps").is_null()).then(pl.lit("tokens not stated"))),
     )
-    return found.select(
+    return runs.select(
         *("id", "model", "accelerators", "step_s", "goodput", "gpu_hours", "gpu_hours_low", "gpu_hours_high"),
         *("wall_days", "energy_mwh", "measured_gpu_hours", "measured_days", "measured_mwh"),
         (pl.col("gpu_hours") / pl.col("measured_gpu_hours") - 1.0).alias("error"),

@@ -55,7 +55,7 @@ def write(out: Path, context: PageContext) -> list[list[str]]:
     texts = _rendered([_rst(doc) for *_, doc in entries])
     made, words = template("reference.html"), context.values("../../../")
     (out / PLACE).mkdir(parents=True, exist_ok=True)
-    found = []
+    search_entries = []
     for name in fk.__all__:
         whole, *members = [(call, text) for (of, call, _), text in zip(entries, texts, strict=True) if of == name]
         item = getattr(fk, name)
@@ -63,8 +63,8 @@ def write(out: Path, context: PageContext) -> list[list[str]]:
         page |= {"summary": _summary(item), "source": _source(item)}
         (out / PLACE / _file(name)).write_text(made.render(words | page), "utf-8")
         called = " ".join(call.partition("(")[0] for call, _ in (whole, *members))
-        found.append([f"{PLACE}/{_file(name)}", f"fk.{name}", "", f"{page['summary']} {called}"])
-    return found
+        search_entries.append([f"{PLACE}/{_file(name)}", f"fk.{name}", "", f"{page['summary']} {called}"])
+    return search_entries
 
 
 def _file(name: str) -> str:
@@ -119,7 +119,7 @@ def _call(name: str, item: Any) -> str:
     except (ValueError, TypeError):
         return name
     written = [
-        re.sub(r"'([^']*)'", r"\1", str(each)) if ":" in str(each) else str(each) for each in _arguments(signature)
+        re.sub(r"'([^']*)'", r"\1", str(param)) if ":" in str(param) else str(param) for param in _arguments(signature)
     ]
     line = f"{name}({', '.join(written)})"
     return line if len(line) <= SIGNATURE else f"{name}(\n    " + ",\n    ".join(written) + ",\n)"
@@ -127,9 +127,9 @@ def _call(name: str, item: Any) -> str:
 
 def _arguments(signature: inspect.Signature) -> list[Any]:
     """Return the parameters of a callable, with the markers of positional-only and keyword-only ones."""
-    given: list[Any] = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
-    first = next((place for place, each in enumerate(given) if each.kind is each.KEYWORD_ONLY), None)
-    starred = any(each.kind is each.VAR_POSITIONAL for each in given)
+    given: list[Any] = [param for param in signature.parameters.values() if param.name not in ("self", "cls")]
+    first = next((place for place, param in enumerate(given) if param.kind is param.KEYWORD_ONLY), None)
+    starred = any(param.kind is param.VAR_POSITIONAL for param in given)
     return given if first is None or starred else [*given[:first], "*", *given[first:]]
 
 

@@ -146,8 +146,8 @@ def _used(part: Any, sources: dict[str, dict[str, Any]], cells: dict[str, dict[s
 
 def _worst_row(row: dict[str, Any]) -> list[object]:
     name = link(f"{row['subject']}, {row['claimed']}", _page(row["document"]), dashed(row["claim"]))
-    found = _amount(row["recomputed"], row["unit"])
-    return [name, row["printed"], found, _ratio(row["ratio"]), row["verdict"]]
+    recomputed = _amount(row["recomputed"], row["unit"])
+    return [name, row["printed"], recomputed, _ratio(row["ratio"]), row["verdict"]]
 
 
 def _stated(row: dict[str, Any]) -> str:
@@ -183,8 +183,8 @@ def _ratio(value: float) -> str:
 
 def _short(document: dict[str, Any]) -> str:
     """Return the kind of a document: the parenthesized end of its title."""
-    found = re.search(r"\(([^()]*)\)$", document["title"])
-    word = found[1] if found else document["title"]
+    match = re.search(r"\(([^()]*)\)$", document["title"])
+    word = match[1] if match else document["title"]
     return word[0].upper() + word[1:]
 
 

@@ -34,7 +34,7 @@ def coverage_page(data: Path) -> dict[str, str]:
     titles = {row["source"]: row["title"] for row in table("sources").collect().to_dicts()}
     notebooks = {path.stem[:2]: path.stem for path in sorted((data.parent / "notebooks").glob("*.ipynb"))}
     states = [state(row) for row in rows]
-    partly = sum(found == "computed" and row["misses"] is not None for row, found in zip(rows, states, strict=True))
+    partly = sum(status == "computed" and row["misses"] is not None for row, status in zip(rows, states, strict=True))
     counted = [[name.capitalize(), states.count(name), meaning] for name, meaning in STATES.items()]
     parts = [
         front(

@@ -99,7 +99,7 @@ def data_pages(data: Path, downloads: Path, site: str = LOCAL_SITE) -> dict[str,
     pages = {"data": ""}
     for subject in package["subjects"]:
         name, about = dashed(subject["name"]), escaped(subject["description"])
-        tables = [each for each in package["resources"] if each["subject"] == subject["name"]]
+        tables = [resource for resource in package["resources"] if resource["subject"] == subject["name"]]
         overview += [heading(link(name.capitalize(), f"data/{name}"), f"sec-{name}"), about, _contents(tables)]
         parts = [front(f"Tables: {name}", subject["description"])]
         parts += [_table(resource, data, downloads) for resource in tables]
@@ -110,17 +110,17 @@ def data_pages(data: Path, downloads: Path, site: str = LOCAL_SITE) -> dict[str,
 def _contents(resources: Sequence[dict[str, Any]]) -> str:
     """Return the list of tables, each with the meaning of a row and a link to its columns."""
     rows = []
-    for each in resources:
-        name, about = each["name"], " ".join(str(each.get("description", "")).split())
+    for resource in resources:
+        name, about = resource["name"], " ".join(str(resource.get("description", "")).split())
         first = re.split(r"(?<=\.) ", about, maxsplit=1)[0].removeprefix("A row is ")
-        place = link(each.get("title") or name, f"data/{dashed(each['subject'])}", f"table-{dashed(name)}")
-        rows.append((place, browser(str(each.get("rows", "")), name), first))
+        place = link(resource.get("title") or name, f"data/{dashed(resource['subject'])}", f"table-{dashed(name)}")
+        rows.append((place, browser(str(resource.get("rows", "")), name), first))
     return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
 
 
 def _entities(package: dict[str, Any]) -> str:
     """Return the sentence with the links to the entity pages."""
-    titles = {each["name"]: each["title"] for each in package["resources"] if each["name"] in PAGES}
+    titles = {resource["name"]: resource["title"] for resource in package["resources"] if resource["name"] in PAGES}
     links = ", ".join(browser(title, name) for name, title in titles.items())
     return f"A page for each row, with its statements, its history and its references: {links}." if links else ""
 

@@ -36,9 +36,9 @@ def escaped(text: object) -> Marked:
         return text
     line = " ".join(str(text).split())
     pieces, end = [], 0
-    for found in CODE.finditer(line):
-        pieces += [MARKS.sub(r"\\\1", line[end : found.start()]), code(found[2])]
-        end = found.end()
+    for match in CODE.finditer(line):
+        pieces += [MARKS.sub(r"\\\1", line[end : match.start()]), code(match[2])]
+        end = match.end()
     shown = "".join([*pieces, MARKS.sub(r"\\\1", line[end:])])
     return Marked(LIST_START.sub(r"\1\\\2", BLOCK_START.sub(r"\\\g<0>", shown)))
 
@@ -78,7 +78,7 @@ def math(latex: str) -> Marked:
     >>> math(r"\text{5$}")
     '$\\text{5\\$}$'
     """
-    inside = re.sub(r"(\\.)|([$\\])", lambda found: found[1] or "\\" + found[2], " ".join(latex.split()))
+    inside = re.sub(r"(\\.)|([$\\])", lambda match: match[1] or "\\" + match[2], " ".join(latex.split()))
     return Marked(f"${inside}$")
 
 

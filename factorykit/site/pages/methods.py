@@ -34,9 +34,9 @@ def _markdown(text: str) -> str:
     return text.replace("``", "`")
 
 
-def _inline(found: re.Match[str]) -> str:
+def _inline(match: re.Match[str]) -> str:
     """Return inline mathematics; wide expressions are wrapped in a scrolling container."""
-    return f"[${found[1]}$]{{.fk-wide}}" if len(found[1]) > WIDE else f"${found[1]}$"
+    return f"[${match[1]}$]{{.fk-wide}}" if len(match[1]) > WIDE else f"${match[1]}$"
 
 
 def _summary(formula: Callable[..., Any]) -> tuple[str, str]:
@@ -60,7 +60,7 @@ def equations(formula: Callable[..., Any]) -> list[str]:
 
 def _latex(term: Any) -> str:
     text = re.sub(r"(?:\\mathrm\{)?\bu\}?_\{?(\d+)\}?", r"u_{\1}", as_latex(term))
-    return re.sub(r"\d+\.\d{9,}", lambda found: _fraction(float(found[0])), text)
+    return re.sub(r"\d+\.\d{9,}", lambda match: _fraction(float(match[0])), text)
 
 
 def _fraction(value: float) -> str:
@@ -89,7 +89,7 @@ def methods_pages() -> dict[str, str]:
         listed = ", ".join(f"[{formula_link(formula.__name__)}]{{#{dashed(formula.__name__)}}}" for formula in formulas)
         overview.append(heading(link(title, page), f"sec-{page.removeprefix('methods/')}"))
         overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
-        parts = [front(title, " ".join(first.split())), more, *(_method(each, users) for each in formulas)]
+        parts = [front(title, " ".join(first.split())), more, *(_method(formula, users) for formula in formulas)]
         parts.append(f"{link('All topics', 'methods')}.")
         pages[page] = "\n\n".join(part for part in parts if part) + "\n"
     return {**pages, "methods": "\n\n".join(overview) + "\n"}

@@ -68,7 +68,7 @@ def _source(package: DataPackage, key: str) -> Marked:
 
 def _changes(package: DataPackage, changes: list[tuple[str, list[dict[str, Any]]]]) -> Iterator[str]:
     """Yield the counts of the changes of a month by table, and the values that moved most."""
-    found = []
+    sized = []
     for name, rows in changes:
         for row in rows:
             described = package.tables[name].fields.get(row["column"] or "") if name in package.tables else None
@@ -79,10 +79,10 @@ def _changes(package: DataPackage, changes: list[tuple[str, list[dict[str, Any]]
                     continue
                 size = abs(math.log(now / was)) if was * now > 0 else math.inf
                 cells = (browser(row["row"], name, row["row"]), label(described), number(described, was))
-                found.append((size, (*cells, number(described, now), _source(package, row["source"]))))
-    moved = sorted((pair for pair in found if pair[0] > SMALLEST), key=lambda pair: -pair[0])[:LISTED]
+                sized.append((size, (*cells, number(described, now), _source(package, row["source"]))))
+    moved = sorted((pair for pair in sized if pair[0] > SMALLEST), key=lambda pair: -pair[0])[:LISTED]
     if moved:
         columns = (("Row", "-----"), ("Value", "-----"), ("Was", "---:"), ("Now", "---:"), ("Source", "----------"))
         yield table(columns, (cells for _, cells in moved))
-    titles = {name: each.resource["title"] for name, each in package.tables.items()}
+    titles = {name: package_table.resource["title"] for name, package_table in package.tables.items()}
     yield "\n".join(f"- {browser(titles.get(name, name), name)}: {changes_text(rows)}" for name, rows in changes)

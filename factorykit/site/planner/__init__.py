@@ -28,11 +28,11 @@ def script() -> str:
 
 def page_script(name: str, model: str, engine: Iterable[str], data: Mapping[str, Any], page: Iterable[str]) -> str:
     """Return the script of a page: an engine with its model in a worker, and its client with its data on the page."""
-    client = [bundle.RUNTIME / f"{each}.mjs" for each in FROM_CHARTS] + [HERE / f"{each}.mjs" for each in page]
+    client = [bundle.RUNTIME / f"{module}.mjs" for module in FROM_CHARTS] + [HERE / f"{module}.mjs" for module in page]
     style = json.dumps((HERE / "planner.css").read_text(encoding="utf-8"))
     lines = [
         *("(() => {", '"use strict";', f"function factorykit{name}(port) {{", model),
-        *(bundle.bundled(HERE / f"{each}.mjs" for each in engine), "serve(port, MODEL);", "}"),
+        *(bundle.bundled(HERE / f"{module}.mjs" for module in engine), "serve(port, MODEL);", "}"),
         f'if (typeof document === "undefined") return factorykit{name}(self);',
         *(f"const PAGE = {in_json(data)};", bundle.bundled(client)),
         f"start(PAGE, {{ address: document.currentScript.src, serve: factorykit{name} }}, {style});",

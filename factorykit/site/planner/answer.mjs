@@ -10,15 +10,15 @@ const SIXTEEN_BITS = ["bf16", "fp16"];
 const NAMED = 4;
 const LAST = ["fitted", "neutral"];
 const HERE = globalThis.document?.currentScript?.src;
-let told = null;
+let loading = null;
 
 // Formulas of the values and fields of configuration files, from a separate script that is loaded on first use.
 export function formulas() {
-  told ||= new Promise((resolve) => {
+  loading ||= new Promise((resolve) => {
     window.factorykitFormulas = resolve;
     document.head.append(make("script", { src: new URL("plan-formulas.js", HERE).href }));
   });
-  return told;
+  return loading;
 }
 
 export class Answer {
@@ -115,7 +115,7 @@ export class Answer {
   }
 
   chip(key, way = this.way) {
-    const [, name] = this.page.menus.accelerator.find(([each]) => each === key);
+    const [, name] = this.page.menus.accelerator.find(([value]) => value === key);
     const own = this.page.cells.some((cell) => this.question.given[cell] !== undefined) ? " with values of your own" : "";
     return `${name}${own}, ${{ rent: "rented", own: "owned" }[way]}`;
   }
@@ -132,8 +132,8 @@ export class Answer {
       const { limits, ties, chances } = judged;
       if (!breaks) sentences.push(limits.length ? `Limited by ${limits.join(", ")}.` : "Nothing limits it.");
       for (const [name, chance] of Object.entries(chances)) sentences.push(`Chance of keeping the ${name}: ${rounded(chance * 100, 2)} %.`);
-      const each = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, site].filter(Boolean).join(", ")} in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
-      if (ties.length) sentences.push(`Within 90 % a tie with ${ties.slice(0, 3).map(each).join("; ")}.`);
+      const phrase = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, site].filter(Boolean).join(", ")}, in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
+      if (ties.length) sentences.push(`Equal within the 90 % interval: ${ties.slice(0, 3).map(phrase).join("; ")}.`);
     }
     return sentences.join(" ");
   }
@@ -216,18 +216,18 @@ export class Answer {
     const open = [name];
     const seen = new Set(open);
     const sources = new Map();
-    for (const each of open) {
-      const step = this.step(each);
+    for (const quantity of open) {
+      const step = this.step(quantity);
       if (!step.leaf) for (const next of step.needs) if (!seen.has(next) && seen.add(next)) open.push(next);
-      const link = step.leaf && this.source(each);
+      const link = step.leaf && this.source(quantity);
       if (!link?.href) continue;
       if (step.origin === "fitted") link.search = "";
       const [, names] = sources.get(link.href) ?? [link, []];
-      sources.set(link.href, [link, [...names, each], LAST.includes(step.origin)]);
+      sources.set(link.href, [link, [...names, quantity], LAST.includes(step.origin)]);
     }
-    const sorted = [...sources.values()].sort((one, other) => one[2] - other[2]);
+    const sorted = [...sources.values()].sort((a, b) => a[2] - b[2]);
     const rows = sorted.map(([link, names]) => {
-      const shown = names.slice(0, NAMED).flatMap((each, i) => [i ? "; " : "", ...this.head(each)]);
+      const shown = names.slice(0, NAMED).flatMap((quantity, i) => [i ? "; " : "", ...this.head(quantity)]);
       const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
       return make("li", {}, ...shown, `${more}: `, link, ...this.publisher(link));
     });
@@ -238,7 +238,7 @@ export class Answer {
     const step = this.step(name);
     if (step.leaf) return make("div", { class: "fkp-leaf", title: name }, ...this.head(name), " ", this.source(name));
     const below = make("div", { class: "fkp-below" });
-    const element = make("details", { ontoggle: () => element.open && !below.childElementCount && below.append(...step.needs.map((each) => this.link(each))) }, make("summary", { title: name }, ...this.head(name)), make("p", { class: "fkp-formula" }, make("code", {}, `${name} = ${step.formula}`), step.href ? make("a", { href: `${this.root}${step.href}` }, "formula and source") : null), below);
+    const element = make("details", { ontoggle: () => element.open && !below.childElementCount && below.append(...step.needs.map((need) => this.link(need))) }, make("summary", { title: name }, ...this.head(name)), make("p", { class: "fkp-formula" }, make("code", {}, `${name} = ${step.formula}`), step.href ? make("a", { href: `${this.root}${step.href}` }, "formula and source") : null), below);
     return element;
   }
 
@@ -252,7 +252,7 @@ export class Answer {
     const { values } = this;
     const minutes = points.map(({ checkpoint_interval_s: s, goodput }) => [s / 60, goodput]);
     const percent = (value) => `${rounded(value * 100)} %`;
-    this.draw("saving", line("Goodput over the time between checkpoints", minutes, "minutes between checkpoints", { mark: values.checkpoint_interval_s / 60, saidY: percent, saidX: (value) => rounded(value, 2) }));
+    this.draw("saving", line("Goodput over the time between checkpoints", minutes, "minutes between checkpoints", { mark: values.checkpoint_interval_s / 60, formatY: percent, formatX: (value) => rounded(value, 2) }));
   }
 
   showDoubts(rows) {
@@ -270,21 +270,21 @@ export class Answer {
   showFrontier(rows, runs, pick) {
     const { values, question, page, root } = this;
     const keys = [...new Set([...question.chips, ...rows.map(({ accelerator }) => accelerator)])];
-    const name = (key) => page.menus.accelerator.find(([each]) => each === key)[1];
+    const name = (key) => page.menus.accelerator.find(([value]) => value === key)[1];
     const at = (row) => [row.wall_days, Math.max(row.run_cost_usd, 1)];
     const sets = keys.map((key, i) => ({
       label: name(key),
       color: COLORS[i % COLORS.length],
       rows: rows.filter(({ accelerator }) => accelerator === key).map((row) => ({ x: at(row)[0], y: at(row)[1], faint: row.breaks, title: `${counted(row.accelerators)} ${name(key)}: ${this.say("wall_days", row.wall_days)}, ${this.say("run_cost_usd", row.run_cost_usd)}`, pick: () => pick(row) })),
     }));
-    const found = runs.map(({ key, label, accelerator, accelerators, days, computed }) => {
+    const published = runs.map(({ key, label, accelerator, accelerators, days, computed }) => {
       const miss = `${computed.wall_days > days ? "+" : "−"}${rounded(Math.abs(computed.wall_days / days - 1) * 100, 2)} %`;
       const price = computed.run_cost_usd / computed.wall_days;
       return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}entities/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed (${miss})` };
     });
     const { deadline_s, budget_usd } = question.limits;
-    this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: found.filter(({ y }) => Number.isFinite(y)), saidY: (value) => `${short(value)}$` }), sets.map(({ label, color }) => [label, color]));
-    this.near.replaceChildren(...found.map(({ title, href }) => make("li", {}, make("a", { href }, title))));
+    this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: published.filter(({ y }) => Number.isFinite(y)), formatY: (value) => `${short(value)}$` }), sets.map(({ label, color }) => [label, color]));
+    this.near.replaceChildren(...published.map(({ title, href }) => make("li", {}, make("a", { href }, title))));
   }
 
   showSizes(rows) {

@@ -16,14 +16,14 @@ class Fields {
   get(...names) {
     for (const name of names) this.seen.add(name);
     const source = names.some((name) => name in this.given) ? this.given : this.defaults;
-    const name = names.find((each) => source[each] != null);
+    const name = names.find((field) => source[field] != null);
     return name === undefined ? null : source[name];
   }
 
   count(names, otherwise = null) {
     let value = this.get(...names) ?? otherwise;
     if (value === null) throw new Error(`no field ${names.join(" or ")}, and ${this.kind ? `model type '${this.kind}' has no default for it` : "no model_type says what it is"}; add it`);
-    if (Array.isArray(value) && value.length && value.every((each) => each === value[0])) [value] = value;
+    if (Array.isArray(value) && value.length && value.every((item) => item === value[0])) [value] = value;
     if (typeof value !== "number" || value < 0 || value % 1 || value >= 2 ** 53) throw new Error(`${names[0]} = ${JSON.stringify(value).slice(0, 60)} is no count; give a whole number`);
     return value;
   }
@@ -43,9 +43,9 @@ export function readConfig({ config: words }, text) {
     throw new Error(`this is no JSON: ${error.message}`, { cause: error });
   }
   if (!config || typeof config !== "object" || Array.isArray(config)) throw new Error("a configuration is an object with fields");
-  const inner = words.inner.map((name) => config[name]).find((each) => each && typeof each === "object") ?? config;
+  const inner = words.inner.map((name) => config[name]).find((part) => part && typeof part === "object") ?? config;
   const outer = Object.fromEntries(["tie_word_embeddings", "model_type"].filter((name) => name in config).map((name) => [name, config[name]]));
-  const parts = words.parts.map((name) => inner[name]).filter((each) => each && typeof each === "object" && !Array.isArray(each));
+  const parts = words.parts.map((name) => inner[name]).filter((part) => part && typeof part === "object" && !Array.isArray(part));
   const fields = new Fields(words, Object.assign({}, outer, ...parts, inner));
   const shape = shapeIn(fields, words);
   fields.refuseStrangers();
@@ -114,8 +114,8 @@ function windowOf(fields, kinds, shape) {
 }
 
 function gated(fields, { activations, withGate, plain }) {
-  const found = fields.get(...activations);
-  const act = found && typeof found === "object" ? found.name : found;
+  const activation = fields.get(...activations);
+  const act = activation && typeof activation === "object" ? activation.name : activation;
   const known = fields.defaults.gated_ffn;
   if (act == null) throw new Error(`no field ${activations[0]}; add it`);
   if (!withGate.includes(act) && !plain.includes(act)) throw new Error(`activation '${act}' not understood`);
@@ -150,11 +150,11 @@ function denseLayers(fields, spacing, layers) {
   const first = fields.count(["first_k_dense_replace", "moe_layer_start_index"], 0);
   const last = fields.get("moe_layer_end_index") ?? -1;
   const steps = [...spacing, "moe_layer_interval"].map((field) => [field, fields.get(field) ?? 1]);
-  const [field, step] = steps.find(([, each]) => String(each) !== "1") ?? steps[0];
+  const [field, step] = steps.find(([, interval]) => String(interval) !== "1") ?? steps[0];
   const only = fields.get("mlp_only_layers") ?? [];
   const dense = first + (Array.isArray(only) ? only.length : 0);
-  const skipped = Array.isArray(step) ? step.filter((each) => each === 0).length : 0;
-  if (Array.isArray(step) && step.length === layers && step.every((each) => each === 0 || each === 1) && skipped >= dense) return skipped;
+  const skipped = Array.isArray(step) ? step.filter((flag) => flag === 0).length : 0;
+  if (Array.isArray(step) && step.length === layers && step.every((flag) => flag === 0 || flag === 1) && skipped >= dense) return skipped;
   if (!Number.isInteger(step) || step < 1 || (step > 1 && dense) || ![-1, layers - 1].includes(last)) throw new Error(`${field} = ${JSON.stringify(step).slice(0, 60)} after ${dense} dense layers is not understood; give dense_layers`);
   return dense || layers - Math.floor(layers / step);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -234,7 +235,7 @@ def formulas() -> dict[str, Any]:
     of the publishers of values without a formula.
     """
     tiers = {"one": every_step(), "two": _only_of_two_tiers()}
-    computed = {name: {each: _formula(step) for each, step in steps.items()} for name, steps in tiers.items()}
+    computed = {name: {output: _formula(step) for output, step in steps.items()} for name, steps in tiers.items()}
     labels = {name: words(quantity(name)) for name in between()}
     steps = {name: _step(step) for name, step in every_step().items()}
     return computed | {"quantities": labels, "config": _config(), "steps": steps, "publishers": _publishers()}
@@ -245,29 +246,29 @@ def _publishers() -> dict[str, str]:
     urls = dict(
         tables.table("sources").filter(pl.col("url").is_not_null()).select("source", "url").collect().iter_rows()
     )
-    found = {f"entities/sources/{row.source}.html": row.source for row in defaults().values()}
-    found |= {
+    sources = {f"entities/sources/{row.source}.html": row.source for row in defaults().values()}
+    sources |= {
         f"entities/sources/{source}.html": source for source in ("llama3_paper", *(row[3] for row in _failures()))
     }
-    found |= {f"entities/accelerators/{key}.html": str(chip["source"]) for key, chip in chips().items()}
+    sources |= {f"entities/accelerators/{key}.html": str(chip["source"]) for key, chip in chips().items()}
     for name, key in (
         ("rental_offers", "accelerator"),
         ("architectures", "architecture"),
         *((table, "accelerator") for table in TABLE_OF.values()),
     ):
         rows = tables.table(name).filter(pl.col(key).is_not_null()).select(key, "source").collect().iter_rows()
-        found = {f"tables/{name}.html?q={row}": source for row, source in rows} | found
-    return {address: urls[source] for address, source in found.items() if source in urls}
+        sources = {f"tables/{name}.html?q={row}": source for row, source in rows} | sources
+    return {address: urls[source] for address, source in sources.items() if source in urls}
 
 
 @cache
 def _only_of_two_tiers() -> dict[str, Step]:
     """Return the steps with two checkpoint tiers that differ from those with one, by quantity."""
-    one = every_step()
+    one_tier = every_step()
     return {
         step.quantity: step
         for step in chain("two").steps
-        if (_step(step), _formula(step)) != (_step(one[step.quantity]), _formula(one[step.quantity]))
+        if (_step(step), _formula(step)) != (_step(one_tier[step.quantity]), _formula(one_tier[step.quantity]))
     }
 
 
@@ -290,12 +291,14 @@ def control(name: str, range_: tuple[float, float] | None = None) -> dict[str, A
     low, high = (1.0 if end is None else end for end in ends)
     high = max(high, low * 2.0)
     if name == "accelerators":
-        control["values"] = [each for each in COUNTS if low <= each <= high]
+        control["values"] = [count for count in COUNTS if low <= count <= high]
     return control | {
         "min": low,
         "max": high,
         "scale": "doubling" if name in DOUBLING else "log" if range_ or name in LIMITS else row.slider_scale,
         "whole": row.unit == "1" and high > 10,
+        "binary": name in units.POWERS_OF_TWO,
+        "usual": [end for end in row.usual_range if row.usual and math.isfinite(end)],
         "units": _units(row),
         "spread": not row.is_text and name not in (*LIMITS, *PUBLISHED, *PARTS, *BEST),
         "likely": next((unit for limit, (unit, _) in LIKELY_UNITS.items() if name == LIMIT_NAMES[limit]), ""),
@@ -308,7 +311,7 @@ def _runs() -> list[list[Any]]:
     rows = tables.table("runs").filter(pl.all_horizontal(pl.col(need).is_not_null())).collect()
     models = tables.table("models").select("model", "architecture").collect()
     shapes = dict(models.iter_rows())
-    found = []
+    runs = []
     for row in rows.iter_rows(named=True):
         days = row["wall_days"] or (row["accelerator_hours"] or 0.0) / 24.0 / row["accelerators"]
         keys = (shapes.get(row["model_key"]), row["model_key"])
@@ -318,8 +321,8 @@ def _runs() -> list[list[Any]]:
         model = key or f"{row['parameters'] / 1e9:.4g}B {kind}"
         if days and chip in chips():
             run = [row["run"], row["model"], model, chip, row["accelerators"], row["tokens"], days, active]
-            found.append([float(f"{each:.6g}") if isinstance(each, float) else each for each in run])
-    return found
+            runs.append([float(f"{value:.6g}") if isinstance(value, float) else value for value in run])
+    return runs
 
 
 def _as_run() -> dict[str, dict[str, Any]]:
@@ -353,13 +356,13 @@ def _units(row: Quantity) -> dict[str, float]:
     >>> _units(quantity("wan_bytes_per_s"))["Gbit/s"]
     125000000.0
     """
-    found = {}
+    factors = {}
     for unit in SPELLED.get(row.unit, ()):
         try:
-            found[unit] = units.parse(row, f"1 {unit}")
+            factors[unit] = units.parse(row, f"1 {unit}")
         except ScenarioError:
             continue
-    return found | ({"m": 60.0} if row.unit == "s" else {})
+    return factors | ({"m": 60.0} if row.unit == "s" else {})
 
 
 def words(row: Quantity) -> list[Any]:
@@ -446,9 +449,9 @@ def _offers() -> dict[str, list[list[Any]]]:
     """Return the on-demand offers of every chip: key, provider, price, day and minimum count, the cheapest first."""
     names = {key: chip["name"] for key, chip in chips().items()}
     rows = tables.table("rental_offers").filter(kind="on demand").sort("rental_usd_per_accelerator_h").collect()
-    found: dict[str, list[list[Any]]] = {}
+    offers: dict[str, list[list[Any]]] = {}
     for row in rows.iter_rows(named=True):
         if row["accelerator"] in names:
             offer = [row["rental_offer"], row["provider"], row["rental_usd_per_accelerator_h"], row["as_of"]]
-            found.setdefault(row["accelerator"], []).append(offer)
-    return found
+            offers.setdefault(row["accelerator"], []).append(offer)
+    return offers

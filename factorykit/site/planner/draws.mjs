@@ -28,9 +28,9 @@ function sha512(bytes) {
   for (let i = 16; i < 80; i++) w.push((w[i - 16] + mixed(w[i - 15], 1, 8, -7) + w[i - 7] + mixed(w[i - 2], 19, 61, -6)) & MASK);
   let [a, b, c, d, e, f, g, h] = SQUARES;
   for (let i = 0; i < 80; i++) {
-    const one = h + mixed(e, 14, 18, 41) + ((e & f) ^ (~e & g)) + CUBES[i] + w[i];
-    const two = mixed(a, 28, 34, 39) + ((a & b) ^ (a & c) ^ (b & c));
-    [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) & MASK, c, b, a, (one + two) & MASK];
+    const t1 = h + mixed(e, 14, 18, 41) + ((e & f) ^ (~e & g)) + CUBES[i] + w[i];
+    const t2 = mixed(a, 28, 34, 39) + ((a & b) ^ (a & c) ^ (b & c));
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) & MASK, c, b, a, (t1 + t2) & MASK];
   }
   return [a, b, c, d, e, f, g, h].reduce((whole, part, i) => (whole << 64n) | ((part + SQUARES[i]) & MASK), 0n);
 }
@@ -77,7 +77,7 @@ function generator(text) {
 export function strata(name, n, seed = 0) {
   const random = generator(`${seed} ${name}`);
   const keys = Array.from({ length: n }, random);
-  const order = keys.map((_, i) => i).sort((one, other) => keys[one] - keys[other]);
+  const order = keys.map((_, i) => i).sort((a, b) => keys[a] - keys[b]);
   return order.map((stratum) => (stratum + random()) / n);
 }
 

@@ -12,9 +12,9 @@ export function near(sequences, accelerators) {
 
 // The counts that a plan may use of the available accelerators, the largest first.
 export function usable(odd, available) {
-  const found = new Set();
-  for (const factor of odd) for (let n = factor; n <= available; n *= 2) if (n <= 8 || n % 8 === 0) found.add(n);
-  return [...found].sort((a, b) => b - a);
+  const counts = new Set();
+  for (const factor of odd) for (let n = factor; n <= available; n *= 2) if (n <= 8 || n % 8 === 0) counts.add(n);
+  return [...counts].sort((a, b) => b - a);
 }
 
 // The quantile of sorted values, with linear interpolation.
@@ -60,10 +60,10 @@ export class Engine {
     const usual = {};
     for (const part of model.parts) usual[part] = given[part] === undefined;
     for (const part of model.parts) if (!usual[part]) tried[part] = [given[part]];
-    const found = model.search(given, tried, usual) ?? { best: null, working: 0, fitting: 0 };
+    const result = model.search(given, tried, usual) ?? { best: null, working: 0, fitting: 0 };
     if (this.kept.size > 4096) this.kept.clear();
-    this.kept.set(key, found);
-    return found;
+    this.kept.set(key, result);
+    return result;
   }
 
   // All plans of a question: the best layout for each accelerator, rent or ownership, checkpoint tier, count and site.
@@ -72,7 +72,7 @@ export class Engine {
       for (const way of question.ways) {
         for (const tier of question.tiers) {
           const fixed = { ...this.given(question), accelerator };
-          for (const [found, available] of this.within(question, way, tier, fixed)) for (const site of question.sites) yield { ...this.offered(question, this.at(found, site)), available };
+          for (const [plan, available] of this.within(question, way, tier, fixed)) for (const site of question.sites) yield { ...this.offered(question, this.at(plan, site)), available };
         }
       }
     }
@@ -88,8 +88,8 @@ export class Engine {
     } else if (isSoonest(question)) {
       const used = new Set();
       for (const count of available) {
-        const found = this.soonest(way, tier, fixed, count);
-        if (used.size !== used.add(found.given.accelerators).size) yield [found, count];
+        const plan = this.soonest(way, tier, fixed, count);
+        if (used.size !== used.add(plan.given.accelerators).size) yield [plan, count];
       }
     } else {
       const [low] = this.fewest(fixed);
@@ -99,19 +99,19 @@ export class Engine {
   }
 
   // The plan at a site, or the unchanged plan without one.
-  at(found, site) {
-    if (!site || found.refused) return found;
-    const { way, tier, given, layouts, fixed } = found;
+  at(plan, site) {
+    if (!site || plan.refused) return plan;
+    const { way, tier, given, layouts, fixed } = plan;
     return { ...this.using(way, tier, { ...given, ...site.given }, layouts, site.site), fixed: { ...fixed, ...site.given } };
   }
 
   // The plan at the cheapest of the offers that have enough of its accelerators.
-  offered(question, found) {
-    const { way, tier, given, layouts, site, fixed } = found;
-    if (way !== "rent" || !question.offers || found.refused) return found;
+  offered(question, plan) {
+    const { way, tier, given, layouts, site, fixed } = plan;
+    if (way !== "rent" || !question.offers || plan.refused) return plan;
     const enough = question.offers.filter((offer) => offer.accelerator === given.accelerator && offer.offered_accelerators >= given.accelerators);
-    if (!enough.length) return { ...found, refused: { offer: false } };
-    const [{ provider, rental_usd_per_accelerator_h }] = enough.sort((one, other) => one.rental_usd_per_accelerator_h - other.rental_usd_per_accelerator_h);
+    if (!enough.length) return { ...plan, refused: { offer: false } };
+    const [{ provider, rental_usd_per_accelerator_h }] = enough.sort((a, b) => a.rental_usd_per_accelerator_h - b.rental_usd_per_accelerator_h);
     return { ...this.using(way, tier, { ...given, rental_usd_per_accelerator_h }, layouts, site), fixed: { ...fixed, rental_usd_per_accelerator_h }, provider };
   }
 
@@ -120,10 +120,10 @@ export class Engine {
     const { steps, minS, most } = this.model.counts;
     const [low, seconds, domain] = this.fewest(given);
     const high = Math.min(Math.max(seconds / minS, 16 * low), most);
-    const found = new Set();
-    for (let power = Math.floor(Math.log2(low)) - 3; power <= Math.ceil(Math.log2(high)); power++) for (const step of steps) found.add(step * 2 ** power);
-    if (domain > 8 && Math.log2(domain) % 1) for (let power = 0; power < 11; power++) found.add(domain * 2 ** power);
-    return [...found].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((one, other) => one - other);
+    const counts = new Set();
+    for (let power = Math.floor(Math.log2(low)) - 3; power <= Math.ceil(Math.log2(high)); power++) for (const step of steps) counts.add(step * 2 ** power);
+    if (domain > 8 && Math.log2(domain) % 1) for (let power = 0; power < 11; power++) counts.add(domain * 2 ** power);
+    return [...counts].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((a, b) => a - b);
   }
 
   // The least number of accelerators, the time of the run on one [s], and the number in a fast fabric.
@@ -139,13 +139,13 @@ export class Engine {
     let [best, fewest] = [null, Infinity];
     for (const accelerators of usable(this.model.counts.odd, available)) {
       if (best && accelerators < fewest) break;
-      const found = this.using(way, tier, { ...fixed, accelerators });
-      if (found.refused?.missing) return found;
-      if (found.refused) continue;
-      const { wall_days, run_cost_usd } = found.values;
+      const plan = this.using(way, tier, { ...fixed, accelerators });
+      if (plan.refused?.missing) return plan;
+      if (plan.refused) continue;
+      const { wall_days, run_cost_usd } = plan.values;
       if (best && (wall_days > best.values.wall_days || (wall_days === best.values.wall_days && run_cost_usd >= best.values.run_cost_usd))) continue;
-      best = found;
-      fewest = accelerators * found.values.predicted_mfu * found.values.goodput;
+      best = plan;
+      fewest = accelerators * plan.values.predicted_mfu * plan.values.goodput;
     }
     return best ?? this.using(way, tier, { ...fixed, accelerators: available });
   }
@@ -156,34 +156,34 @@ export class Engine {
     const given = { ...fixed };
     if (given.global_batch_size === undefined) given.global_batch_size = this.batch(given);
     const whole = model.parts.every((part) => given[part] !== undefined);
-    const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given);
-    Object.assign(given, found.best);
+    const layout = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given);
+    Object.assign(given, layout.best);
     const values = model.tiers[tier].chain(given);
     if (way === "own") values.run_cost_usd = values.run_cost_owned_usd;
     const missing = this.missing(values, given, way);
-    const broken = found.best && !whole ? null : model.rules.find((rule) => !rule.holds(values));
+    const broken = layout.best && !whole ? null : model.rules.find((rule) => !rule.holds(values));
     let refused = null;
     if (missing.length) refused = { missing };
-    else if (broken && (whole || !found.working)) refused = whole ? { rule: broken.name, remedy: broken.remedy } : { works: false };
-    else if (!found.best) refused = found.working ? { fits: false } : { works: false };
+    else if (broken && (whole || !layout.working)) refused = whole ? { rule: broken.name, remedy: broken.remedy } : { works: false };
+    else if (!layout.best) refused = layout.working ? { fits: false } : { works: false };
     else if (!Number.isFinite(values.wall_days)) refused = { ends: false };
-    return { fixed, given, values, way, tier, site, layouts: layouts ?? (whole ? null : found.fitting), refused };
+    return { fixed, given, values, way, tier, site, layouts: layouts ?? (whole ? null : layout.fitting), refused };
   }
 
   // Required quantities that are neither given nor in the tables for the chip.
   missing(values, given, way) {
     const { model } = this;
-    const found = new Set();
+    const missing = new Set();
     const seen = new Set();
     const open = [...model.outputs[way]];
     while (open.length) {
       const name = open.pop();
       if (seen.has(name) || given[name] !== undefined) continue;
       seen.add(name);
-      if (model.cells.includes(name) && values[name] === undefined) found.add(name);
+      if (model.cells.includes(name) && values[name] === undefined) missing.add(name);
       open.push(...(model.needs[name] ?? []));
     }
-    return [...found];
+    return [...missing];
   }
 
   // Values of an uncertain quantity at its random probabilities, which are the same for every plan.
@@ -194,7 +194,7 @@ export class Engine {
 
   // Standard normal draws of a chip, with a component shared by all chips.
   normals(kind, name, chip) {
-    const [all, own] = [`${name} of all`, `${kind} ${chip}`].map((each) => this.column(each, normalQuantile));
+    const [all, own] = [`${name} of all`, `${kind} ${chip}`].map((key) => this.column(key, normalQuantile));
     return all.map((z, i) => this.model.draws.sharedSd * (z + own[i]));
   }
 
@@ -219,9 +219,9 @@ export class Engine {
 
   futures({ way, tier }, known, differs, n) {
     const { futures, chain } = this.model.tiers[tier];
-    const found = Object.keys(differs).every((name) => this.model.moved.includes(name)) ? futures(known, differs, n) : this.oneByOne(chain, known, differs, n);
-    if (way === "own") found.run_cost_usd = found.run_cost_owned_usd;
-    return found;
+    const results = Object.keys(differs).every((name) => this.model.moved.includes(name)) ? futures(known, differs, n) : this.oneByOne(chain, known, differs, n);
+    if (way === "own") results.run_cost_usd = results.run_cost_owned_usd;
+    return results;
   }
 
   // Equivalent of the generated `futures` for any set of uncertain values.
@@ -289,11 +289,11 @@ export class Engine {
     const rows = Object.entries(differs).map(([name, column]) => {
       const sorted = Float64Array.from(column).sort();
       const ends = [quantile(sorted, low), quantile(sorted, high)];
-      const found = this.futures(plan, middle, { [name]: ends }, 2);
-      return { name, ends, wall_days: [...found.wall_days], run_cost_usd: [...found.run_cost_usd] };
+      const results = this.futures(plan, middle, { [name]: ends }, 2);
+      return { name, ends, wall_days: [...results.wall_days], run_cost_usd: [...results.run_cost_usd] };
     });
     const width = ({ run_cost_usd: [a, b] }) => Math.abs(b - a);
-    return rows.sort((one, other) => width(other) - width(one));
+    return rows.sort((a, b) => width(b) - width(a));
   }
 
   // The probability of keeping each limit, the alternatives within the 90 % interval, and the binding limits.
@@ -325,8 +325,8 @@ export class Engine {
       return !other.refused && values.wall_days - other.values.wall_days > share * values.wall_days;
     };
     const global_batch_size = best.given.global_batch_size;
-    const found = Object.keys(chip).filter((name) => saves({ global_batch_size, [chip[name]]: values[chip[name]] * more }, noticeable));
-    return saves({ global_batch_size: 2 * global_batch_size }, (noticeable * Math.LN2) / Math.log(more)) ? [...found, "batch"] : found;
+    const limits = Object.keys(chip).filter((name) => saves({ global_batch_size, [chip[name]]: values[chip[name]] * more }, noticeable));
+    return saves({ global_batch_size: 2 * global_batch_size }, (noticeable * Math.LN2) / Math.log(more)) ? [...limits, "batch"] : limits;
   }
 
   // The least count that fits, and the accelerator memory required for the given count; null if not found.
@@ -365,11 +365,11 @@ export class Engine {
 
 // Numbers of accelerators around a count: two per factor of two, rounded to multiples of eight.
 export function about(count) {
-  const found = new Set([count]);
+  const counts = new Set([count]);
   for (let power = -3; power <= 3; power += 0.5) {
     const near8 = Math.round((count * (power % 1 ? 1.5 * 2 ** Math.floor(power) : 2 ** power)) / 8) * 8;
-    if (near8 >= 8) found.add(near8);
+    if (near8 >= 8) counts.add(near8);
   }
-  return [...found].sort((a, b) => a - b);
+  return [...counts].sort((a, b) => a - b);
 }
 

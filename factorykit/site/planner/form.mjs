@@ -8,6 +8,8 @@ import { isSize } from "./shapes.mjs";
 const STEPS = 200;
 const GIVEN_DIGITS = 9;
 const CHOSEN_DIGITS = 4;
+// Numbers below are counts, such as accelerators; above, such as tokens, their first digits tell enough.
+const MAX_COUNT = 1e7;
 const LABELS = {
   model: "Model", shape: "Model", accelerator: "Accelerator", chips: "Compare with", accelerators: "How many", counts: "Counts to choose from",
   deadline_s: "By when", budget_usd: "For at most how much", facility_power_w: "At most how much power", objective: "Choose the plan with",
@@ -33,7 +35,7 @@ export function labelOf(page, name) {
 // A menu choice or a pasted architecture as text; undefined for a quantity.
 export function describe(page, name, value) {
   if (name === "shape") return `${value.layers} layers of ${value.hidden_size}`;
-  if (LISTS[name]) return listed(value).map((each) => describe(page, LISTS[name], each)).join(", ");
+  if (LISTS[name]) return listed(value).map((key) => describe(page, LISTS[name], key)).join(", ");
   if (name === "objective") return page.objectiveNames[value];
   return OPTION_LABELS[name]?.[value] ?? page.menus[name]?.find(([key]) => key === value)?.[1];
 }
@@ -112,7 +114,7 @@ export class Form {
       const given = state[name] !== undefined;
       if (value === made.value && given === made.given && !made.wrong.textContent) return;
       made.given = given;
-      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, given ? GIVEN_DIGITS : CHOSEN_DIGITS);
+      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, given || (control.whole && value < MAX_COUNT) ? GIVEN_DIGITS : CHOSEN_DIGITS);
       if (!made.typing && (!made.wrong.textContent || value !== made.value)) {
         field.value = made.shown;
         made.wrong.textContent = "";
@@ -223,13 +225,13 @@ export class Form {
     if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T MoE"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [label, why]]) => [key, label, why])]];
     if (name === "objective") return [["", [assumed, ...Object.entries(page.objectiveNames)]]];
     if (OPTION_LABELS[name]) return [["", Object.entries(OPTION_LABELS[name])]];
-    if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
+    if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((format) => [format, format])]];
     if (name === "accelerator") {
       const chips = page.menus.accelerator.map(([key, label]) => [key, label]);
       return [["On offer today", chips.filter(([key]) => page.offers[key])], ["No offer listed", chips.filter(([key]) => !page.offers[key])]].filter(([, rows]) => rows.length);
     }
     if (name === "offer") return [["", [assumed, ...(page.offers[state.accelerator] ?? []).map(([key, who, price, day]) => [key, `${who}, ${price} USD/h, ${day}`])]]];
-    if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each.replaceAll("_", " ")])]]];
+    if (page.words[name]) return [["", [assumed, ...page.words[name].map((word) => [word, word.replaceAll("_", " ")])]]];
     return [["", [assumed, ...page.menus[name].map(([key, label]) => [key, label])]]];
   }
 
@@ -338,7 +340,7 @@ function sliderValue(control, place) {
 
 function sliderPlace(control, value) {
   if (!control.values) return position(control, value);
-  const after = control.values.findIndex((each) => each >= value);
+  const after = control.values.findIndex((stop) => stop >= value);
   return after < 0 ? control.steps : after;
 }
 

@@ -63,10 +63,10 @@ export function refusal(page, name, word) {
   }
   if (name === "chips" || name === "sites") {
     const [menu] = [{ chips: "accelerator", sites: "site" }[name]];
-    const unknown = listed(word).find((each) => !page.menus[menu].some(([key]) => key === each));
+    const unknown = listed(word).find((choice) => !page.menus[menu].some(([key]) => key === choice));
     return unknown === undefined && word ? null : `there is no ${menu} '${unknown ?? word}'`;
   }
-  if (name === "counts") return listed(word).length && listed(word).every((each) => /^[1-9]\d{0,6}$/.test(each)) ? null : `counts are whole numbers, such as 4096,8192, not ${word}`;
+  if (name === "counts") return listed(word).length && listed(word).every((count) => /^[1-9]\d{0,6}$/.test(count)) ? null : `counts are whole numbers, such as 4096,8192, not ${word}`;
   if (name === "offers") {
     try {
       return readOffers(page, word) && null;
@@ -112,7 +112,7 @@ export function readOffers(page, text) {
 export function asked(page, state) {
   const { model, shape, way, tiers, site, sites, failures, offer, objective, accelerator, chips, accelerators, counts, offers, ...rest } = state;
   const given = {};
-  const row = (menu, key) => page.menus[menu].find(([each]) => each === key);
+  const row = (menu, key) => page.menus[menu].find(([value]) => value === key);
   if (failures) given.accelerator_mtbf_s = row("failures", failures)[2];
   const all = [accelerator, ...listed(chips)];
   const priced = offer && all.length === 1 && (page.offers[accelerator] ?? []).find(([key]) => key === offer);

@@ -75,7 +75,7 @@ def architectures() -> Mapping[str, tuple[float, ...]]:
     """Return the architectures of the supported known models: those fully described by the quantities of the page."""
     names = table("architectures").select("architecture").collect()["architecture"]
     known = {name: architecture(name) for name in names}
-    return {name: tuple(float(it[each]) for each in shape()) for name, it in known.items() if {*it} <= {*shape()}}
+    return {name: tuple(float(it[size]) for size in shape()) for name, it in known.items() if {*it} <= {*shape()}}
 
 
 @cache
@@ -151,7 +151,7 @@ def model_script() -> str:
     moved = (*drawn, uncertainty.STEP, PRICE)
     searched = _searched().steps
     steps = every_step().values()
-    found = tables(steps)
+    lookups = tables(steps)
     names = {*shape(), *RUN, *PARTS, *(step.quantity for step in chain().steps)}
     results = [*RESULTS, "run_cost_owned_usd"]
     fill, search, *tiered = brief(
@@ -213,7 +213,7 @@ def model_script() -> str:
     return "\n".join(
         [
             "const MODEL = (() => {",
-            f"const TABLES = {in_json({name: dict(values) for name, values in found.items()})};",
+            f"const TABLES = {in_json({name: dict(values) for name, values in lookups.items()})};",
             *tiered[: len(TIERS)],  # functions that are alike stand together, since gzip looks back 32 kB
             f"const FUTURES = [{', '.join(tiered[len(TIERS) :])}];",
             f"const TIERS = {{{', '.join(listed)}}};",
@@ -239,9 +239,9 @@ def in_json(value: Any) -> str:
 
 def _short(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _short(each) for name, each in value.items()}
+        return {name: _short(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_short(each) for each in value]
+        return [_short(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 

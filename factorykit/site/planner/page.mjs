@@ -5,6 +5,7 @@ import { readConfig } from "./config.mjs";
 import { Form } from "./form.mjs";
 import { asked, listed, pick, recalled, written } from "./link.mjs";
 import { Pins } from "./pins.mjs";
+import { text } from "./values.mjs";
 import { placed, worker } from "./worker.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
@@ -70,19 +71,26 @@ class Planner {
     this.place.classList.add("fkp", "fkp-brief");
   }
 
-  note(text) {
-    this.noted.textContent = text;
+  note(message) {
+    this.noted.textContent = message;
   }
 
   // A change by the reader. The address is updated only when a moving slider has settled.
   change(name, value, settled) {
-    this.note("");
+    this.note(this.unusual(name, value));
     this.state = { ...this.state, [name]: value };
     if (value === undefined) delete this.state[name];
-    for (const each of DISPLACES[name] ?? []) delete this.state[each];
+    for (const displaced of DISPLACES[name] ?? []) delete this.state[displaced];
     if (name === "accelerator") this.refit();
     if (settled) this.remember();
     this.ask();
+  }
+
+  // A note on a value outside the usual range, which counts all the same.
+  unusual(name, value) {
+    const [low, high] = this.page.controls[name]?.usual ?? [];
+    const words = this.page.quantities[name];
+    return high !== undefined && (value < low || value > high) ? `${words[0]}: ${text(words, value)} is unusual; usual is ${text(words, low)} to ${text(words, high)}.` : "";
   }
 
   // Removes a precision or offer that another chip does not support.
@@ -110,11 +118,14 @@ class Planner {
     return { run, repeated: run && Object.entries(run).every(([name, value]) => this.state[name] === value) };
   }
 
-  // The run as published, or the same tokens and accelerators with current batch size, precision and software.
+  // The run as published, which no limit chose, or the same tokens and accelerators with current batch size, precision and software.
   otherWay() {
     const { run, repeated } = this.published();
     const { counts: _, chips: __, ...state } = this.state;
-    if (!repeated) return { ...state, ...run };
+    if (!repeated) {
+      for (const name of this.page.limits) delete state[name];
+      return { ...state, ...run };
+    }
     const recipe = Object.keys(run).filter((name) => !BRIEF.includes(name));
     for (const name of recipe) delete state[name];
     return { ...pick(this.page.presets[this.version], recipe), ...state };
@@ -191,7 +202,7 @@ class Planner {
     const chip = ([key]) => key === state.accelerator;
     const remedies = [];
     if (accelerators) remedies.push([`Use ${accelerators.toLocaleString("en")} accelerators`, () => this.change("accelerators", accelerators, true)]);
-    const larger = memory && page.memories.filter(([key, bytes]) => bytes >= memory && page.offers[key]).sort(([, one], [, other]) => one - other)[0];
+    const larger = memory && page.memories.filter(([key, bytes]) => bytes >= memory && page.offers[key]).sort(([, a], [, b]) => a - b)[0];
     if (larger) remedies.push([`Use ${page.menus.accelerator.find(([key]) => key === larger[0])[1]}`, () => this.change("accelerator", larger[0], true)]);
     const parts = page.parts.filter((name) => state[name] !== undefined);
     if (refused && !refused.missing && parts.length) remedies.push(["Choose the layout for me", () => parts.forEach((name, i) => this.change(name, undefined, i === parts.length - 1))]);
@@ -215,6 +226,6 @@ class Planner {
 }
 
 export function start(page, engine, style) {
-  const data = { ...page, readConfig: async (text) => readConfig(await formulas(), text) };
-  placed(style, "[data-factorykit-plan]", (each) => new Planner(each, data, engine, each.dataset.factorykitPlan === "brief"));
+  const data = { ...page, readConfig: async (pasted) => readConfig(await formulas(), pasted) };
+  placed(style, "[data-factorykit-plan]", (element) => new Planner(element, data, engine, element.dataset.factorykitPlan === "brief"));
 }

@@ -17,17 +17,17 @@ const label = (x, y, text, anchor = "middle", more = {}) => node("text", { x, y,
 function ticks(low, high, most = 5) {
   const raw = (high - low) / most;
   const size = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((part) => part * size).find((each) => each >= raw);
-  const found = [];
-  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(Number(at.toPrecision(12)));
-  return found;
+  const step = [1, 2, 5, 10].map((part) => part * size).find((value) => value >= raw);
+  const values = [];
+  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) values.push(Number(at.toPrecision(12)));
+  return values;
 }
 
 // A count with thousands separators, abbreviated from a million; money and other values in thousands.
 export const counted = (value) => (value < 1e6 ? rounded(value, 9) : short(value));
 
 export function short(value) {
-  const [size, letter] = [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""];
+  const [size, letter] = [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]].find(([limit]) => Math.abs(value) >= limit) ?? [1, ""];
   return `${rounded(value / size)}${letter}`;
 }
 
@@ -67,7 +67,7 @@ export function bars(name, rows, parts, xTitle, format = short, now = -1) {
 }
 
 // A line over a logarithmic x, with a mark.
-export function line(name, points, xTitle, { saidX = short, saidY = short, mark }) {
+export function line(name, points, xTitle, { formatX = short, formatY = short, mark }) {
   const { x0, x1, y0, y1 } = inner();
   const [xs, values] = [points.map(([x]) => x), points.map(([, value]) => value)];
   const [low, high] = [Math.min(...xs), Math.max(...xs)];
@@ -75,17 +75,17 @@ export function line(name, points, xTitle, { saidX = short, saidY = short, mark 
   const [bottom, top] = [Math.min(...values) * 0.97, Math.min(Math.max(...values) * 1.02, 1)];
   const y = (value) => y0 - ((y0 - y1) * (value - bottom)) / (top - bottom);
   const svg = frame(name, xTitle);
-  grid(svg, ticks(bottom, top, 4), y, saidY);
+  grid(svg, ticks(bottom, top, 4), y, formatY);
   svg.append(node("path", { d: path(points.map(([a, b]) => [x(a), y(b)])), fill: "none", stroke: COLORS[0], "stroke-width": 2.2 }));
   svg.append(node("circle", { cx: x(mark), cy: y(valueOn(points, mark)), r: 5, fill: COLORS[0], class: "fkp-here" }));
-  for (const tick of ticksOf(low, high)) svg.append(label(x(tick), y0 + 15, saidX(tick)));
+  for (const tick of ticksOf(low, high)) svg.append(label(x(tick), y0 + 15, formatX(tick)));
   return svg;
 }
 
 const decades = (low, high) => Array.from({ length: 40 }, (_, i) => [1, 2, 5].map((part) => part * 10 ** (i - 15))).flat().filter((tick) => low <= tick && tick <= high);
 
 // A picture with logarithmic axes for all points {x, y}: its element, and the place of a value on each axis.
-function logarithmic(name, all, { saidX = rounded, saidY, narrow, titles: [below, above] }) {
+function logarithmic(name, all, { formatX = rounded, formatY, narrow, titles: [below, above] }) {
   const [width, height] = narrow ? [420, 300] : [860, 380];
   const [x0, x1, y0, y1] = [62, width - 14, height - 42, above ? 26 : 10];
   const ends = (axis, pad) => [Math.min(...all.map((row) => row[axis])) / pad, Math.max(...all.map((row) => row[axis])) * pad];
@@ -95,19 +95,19 @@ function logarithmic(name, all, { saidX = rounded, saidY, narrow, titles: [below
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" }, label((x0 + x1) / 2, height - 6, below, "middle", { class: "fkp-axis" }));
   if (above) svg.append(label(4, 13, above, "start", { class: "fkp-axis" }));
   const marks = decades(yl, yh);
-  for (const mark of marks.length > 1 ? marks : ticks(yl, yh, 4)) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, saidY(mark), "end"));
-  for (const mark of decades(xl, xh)) svg.append(label(x(mark), y0 + 16, saidX(mark)));
+  for (const mark of marks.length > 1 ? marks : ticks(yl, yh, 4)) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, formatY(mark), "end"));
+  for (const mark of decades(xl, xh)) svg.append(label(x(mark), y0 + 16, formatX(mark)));
   return { svg, x, y, x0, x1, y0, y1 };
 }
 
-const path = (points) => `M${points.map((point) => point.map((each) => each.toFixed(1)).join(",")).join("L")}`;
+const path = (points) => `M${points.map((point) => point.map((coordinate) => coordinate.toFixed(1)).join(",")).join("L")}`;
 
 // Plans on logarithmic axes, cost over days: sets [{label, color, rows: [{x, y, title, pick}]}], the cheapest at each time
 // joined, the best one outlined, limits as lines, published runs [{x, y, to, title, href}] as diamonds.
-export function frontier(name, sets, { best, limits, runs, saidY, narrow }) {
+export function frontier(name, sets, { best, limits, runs, formatY, narrow }) {
   const rows = sets.flatMap((set) => set.rows);
   const all = [...rows, ...runs, ...runs.map(({ to: [a, b] }) => ({ x: a, y: b })), ...(limits.x ? [{ x: limits.x, y: best.y }] : []), ...(limits.y ? [{ x: best.x, y: limits.y }] : [])];
-  const { svg, x, y, x0, x1, y0, y1 } = logarithmic(name, all, { saidY, narrow, titles: ["days"] });
+  const { svg, x, y, x0, x1, y0, y1 } = logarithmic(name, all, { formatY, narrow, titles: ["days"] });
   if (limits.x) svg.append(node("line", { x1: x(limits.x), x2: x(limits.x), y1, y2: y0, class: "fkp-line" }), label(x(limits.x) + 4, y1 + 10, "deadline", "start"));
   if (limits.y) svg.append(node("line", { x1: x0, x2: x1, y1: y(limits.y), y2: y(limits.y), class: "fkp-line" }), label(x1 - 4, y(limits.y) - 5, "budget", "end"));
   let least = Infinity;
@@ -132,7 +132,7 @@ export function frontier(name, sets, { best, limits, runs, saidY, narrow }) {
 // Curves on logarithmic axes: sets [{label, color, rows: [{x, y, title}]}], the chosen place, a least value of x as a line.
 export function curves(name, sets, { best, least, titles, narrow }) {
   const all = [...sets.flatMap((set) => set.rows), best, ...(least ? [{ x: least.x, y: best.y }] : [])];
-  const { svg, x, y, y0, y1 } = logarithmic(name, all, { saidY: short, narrow, titles });
+  const { svg, x, y, y0, y1 } = logarithmic(name, all, { formatY: short, narrow, titles });
   if (least) svg.append(node("line", { x1: x(least.x), x2: x(least.x), y1, y2: y0, class: "fkp-line" }), label(x(least.x) + 4, y1 + 10, least.label, "start"));
   for (const { color, rows } of sets) {
     svg.append(node("path", { d: path(rows.map((row) => [x(row.x), y(row.y)])), fill: "none", stroke: color, "stroke-width": 2.2 }));
@@ -150,11 +150,11 @@ function valueOn(points, mark) {
 }
 
 function ticksOf(low, high) {
-  const found = [];
+  const values = [];
   const octaves = Math.log2(high / low);
   const factor = octaves > 12 ? 10 : octaves > 4 ? 4 : 2;
-  for (let tick = low; tick <= high * 1.0001; tick *= factor) found.push(Number(tick.toPrecision(3)));
-  return found.filter((tick) => tick >= low * 0.999);
+  for (let tick = low; tick <= high * 1.0001; tick *= factor) values.push(Number(tick.toPrecision(3)));
+  return values.filter((tick) => tick >= low * 0.999);
 }
 
 // Bars on both sides of the current value: [{label, title, ends: [low, high]}].

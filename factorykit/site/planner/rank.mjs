@@ -5,8 +5,8 @@ export const DAY_S = 86400;
 // The ratio of a plan's values to the limits.
 export function ratios({ values, way }, { deadline_s, budget_usd, facility_power_w }) {
   const money = way === "own" ? Math.max(values.run_cost_usd, values.capital_usd) : values.run_cost_usd;
-  const found = { deadline: (values.wall_days * DAY_S) / deadline_s, budget: money / budget_usd, power: values.facility_power_w / facility_power_w };
-  return Object.fromEntries(Object.entries(found).filter(([, ratio]) => !Number.isNaN(ratio)));
+  const shares = { deadline: (values.wall_days * DAY_S) / deadline_s, budget: money / budget_usd, power: values.facility_power_w / facility_power_w };
+  return Object.fromEntries(Object.entries(shares).filter(([, ratio]) => !Number.isNaN(ratio)));
 }
 
 // The value minimized by the objective.
@@ -32,9 +32,9 @@ export function ranked({ usualDays, bestIsMost }, plans, question) {
     const key = [breaks.reduce((sum, [, ratio]) => sum + Math.log(ratio), 0), Math.max(values.wall_days / short, 1), goal(plan, question, bestIsMost), values.run_cost_usd, values.accelerators];
     return { key, plan: { ...plan, breaks: breaks.length ? Object.fromEntries(breaks) : null } };
   });
-  const before = ({ key: one }, { key: other }) => {
-    const at = one.findIndex((value, i) => value !== other[i]);
-    return at < 0 ? 0 : one[at] - other[at];
+  const before = ({ key: a }, { key: b }) => {
+    const at = a.findIndex((value, i) => value !== b[i]);
+    return at < 0 ? 0 : a[at] - b[at];
   };
   return keyed.sort(before).map(({ plan }) => plan);
 }
@@ -50,14 +50,14 @@ export function alternatives(plans) {
 export function requestLimits({ bestIsMost, binding }, question, plans) {
   const [best] = plans;
   const now = goal(best, question, bestIsMost);
-  const found = Object.entries(ratios(best, question.limits)).filter(([name, ratio]) => {
+  const limits = Object.entries(ratios(best, question.limits)).filter(([name, ratio]) => {
     const better = plans.some((plan) => {
       const { [name]: over, ...others } = ratios(plan, question.limits);
-      return over > 1 && Object.values(others).every((each) => each <= 1) && goal(plan, question, bestIsMost) < now;
+      return over > 1 && Object.values(others).every((share) => share <= 1) && goal(plan, question, bestIsMost) < now;
     });
     return better ? ratio >= binding.share : best.breaks?.[name];
   });
   const similar = plans.filter(({ given, way, tier }) => given.accelerator === best.given.accelerator && way === best.way && tier === best.tier);
   const most = Math.max(...similar.map(({ given }) => given.accelerators));
-  return [...found.map(([name]) => name), ...(question.counts && best.breaks && best.given.accelerators >= most ? ["supply"] : [])];
+  return [...limits.map(([name]) => name), ...(question.counts && best.breaks && best.given.accelerators >= most ? ["supply"] : [])];
 }

@@ -37,25 +37,25 @@ export function serve(port, model) {
   };
 
   function* sizes({ plans: [best] }) {
-    const found = [];
+    const rows = [];
     for (const count of about(best.given.accelerators)) {
       const values = engine.on(best, count);
-      if (values) found.push(values);
+      if (values) rows.push(values);
       yield;
     }
-    return found;
+    return rows;
   }
 
   // The published runs nearest in work, each with the plan for its accelerators.
   function* runs(published, { given: { precision, sequence_length } }, { values }) {
     const far = ([, , , , , tokens, , active]) => Math.abs(Math.log((6 * active * tokens) / values.training_flop));
-    const found = [];
-    for (const [key, label, like, accelerator, accelerators, tokens, days] of published.filter((row) => far(row) < SIMILAR).sort((one, other) => far(one) - far(other)).slice(0, SHOWN)) {
+    const nearest = [];
+    for (const [key, label, like, accelerator, accelerators, tokens, days] of published.filter((row) => far(row) < SIMILAR).sort((a, b) => far(a) - far(b)).slice(0, SHOWN)) {
       const [plan] = engine.plans({ model: like, given: { tokens, precision, sequence_length }, chips: [accelerator], counts: [accelerators], ways: ["rent"], tiers: ["one"], sites: [null] });
-      if (Number.isFinite(plan.values.wall_days)) found.push({ key, label, accelerator, accelerators, days, computed: plan.values });
+      if (Number.isFinite(plan.values.wall_days)) nearest.push({ key, label, accelerator, accelerators, days, computed: plan.values });
       yield;
     }
-    return found;
+    return nearest;
   }
 
   // For a question with a single count, the picture also shows other counts.
@@ -68,12 +68,12 @@ export function serve(port, model) {
   function details({ id, question, runs: published }, answer) {
     const [best] = answer.plans;
     port.postMessage({ id, judged: engine.judged(question, answer), saving: engine.saving(best), doubts: engine.doubts(best) });
-    const drawSizes = () => run(id, sizes(answer), (found) => port.postMessage({ id, sizes: found }));
-    const drawFrontier = (found, near) => {
-      port.postMessage({ id, frontier: found, runs: near });
+    const drawSizes = () => run(id, sizes(answer), (rows) => port.postMessage({ id, sizes: rows }));
+    const drawFrontier = (plans, near) => {
+      port.postMessage({ id, frontier: plans, runs: near });
       later(id, drawSizes);
     };
-    later(id, () => run(id, frontier(question, answer), (found) => run(id, runs(published, question, best), (near) => drawFrontier(found, near))), question.counts ? QUIET_MS : 0);
+    later(id, () => run(id, frontier(question, answer), (plans) => run(id, runs(published, question, best), (near) => drawFrontier(plans, near))), question.counts ? QUIET_MS : 0);
   }
 
   port.onmessage = ({ data }) => {

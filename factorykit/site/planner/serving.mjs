@@ -220,13 +220,13 @@ class Serve {
   }
 
   ends(row, name, words) {
-    const range = this.between(row, name, words);
-    return `${text(words, row[name])}${range && ` (${range})`}`;
+    const [range, value] = [this.between(row, name, words), text(words, row[name])];
+    return `${value}${range && range !== `${value} to ${value}` ? ` (${range})` : ""}`;
   }
 
   layout(row) {
     const of = (side) => (row[`${side}attention_data_parallel`] > 1 ? `attention data parallel ${row[`${side}attention_data_parallel`]}` : `tensor parallel ${row[`${side}tensor_parallel`]}`);
-    const many = (count, what) => `${count} ${what} worker${count > 1 ? "s" : ""}`;
+    const many = (count, kind) => `${count} ${kind} worker${count > 1 ? "s" : ""}`;
     if (!row.prefill_workers) return of("");
     return `${many(row.prefill_workers, "prefill")} of ${of("prefill_")}, ${many(row.decode_workers, "decode")} of ${of("")}`;
   }
@@ -242,8 +242,8 @@ class Serve {
     const measured = best.measured_points ? "" : " No points of this engine, chip, model and mode are measured: intervals are wide.";
     if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It breaks ${breaks.join("; ")}.${measured}`;
     const named = binds.map((name) => page.quantities[page.limitNames[name]][0].toLowerCase());
-    const likely = `, which ${named.length > 1 ? "are both" : "is"} kept with ${Math.round(best.limit_probability * 100)} %`;
-    return `${plan} ${named.length ? `Limited by ${named.join(" and ")}` : "Keeping the limits costs nothing extra"}${Object.keys(this.question.limits).length ? likely : ""}.${measured}`;
+    const chance = Object.keys(this.question.limits).length ? ` Chance of keeping the limits: ${Math.round(best.limit_probability * 100)} %.` : "";
+    return `${plan} ${named.length ? `Limited by ${named.join(" and ")}` : "The limits cost nothing extra"}.${chance}${measured}`;
   }
 
   draw({ fronts, best }) {
@@ -281,5 +281,5 @@ class Serve {
 
 export function start(data, engine, style) {
   const page = { ...data, ...PAGE_OF_SERVE, controls: { ...data.controls, users: COUNTED, fleet: COUNTED }, quantities: { ...data.quantities, users: ["Users", "1", "", 1], fleet: ["Accelerators", "1", "", 1], model: ["Model"] } };
-  placed(style, "[data-factorykit-serve]", (each) => new Serve(each, page, engine));
+  placed(style, "[data-factorykit-serve]", (element) => new Serve(element, page, engine));
 }

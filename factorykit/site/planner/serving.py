@@ -54,20 +54,20 @@ def script() -> str:
 def shapes() -> dict[str, dict[str, float]]:
     """Return the quantities of the known models by architecture."""
     names = table("architectures").select("architecture").collect()["architecture"]
-    return {name: {each: float(value) for each, value in architecture(name).items()} for name in names}
+    return {name: {size: float(value) for size, value in architecture(name).items()} for name in names}
 
 
 @cache
 def machines() -> dict[str, dict[str, Any]]:
     """Return what the formulas need of every chip with a price, by number format of the weights."""
-    found = {}
+    specifications = {}
     for name in chips():
         try:
             Question({"accelerator": name}, {}, plan.PRICES, assume=True).resolve()
-            found[name] = {each: hardware(chip(name), each) for each in WEIGHT_BYTES}
+            specifications[name] = {dtype: hardware(chip(name), dtype) for dtype in WEIGHT_BYTES}
         except (FactorykitError, TypeError):
             continue
-    return found
+    return specifications
 
 
 def _chain(outputs: Iterable[str], given: Iterable[str]) -> Chain:
@@ -77,7 +77,7 @@ def _chain(outputs: Iterable[str], given: Iterable[str]) -> Chain:
 def model_script() -> str:
     """Return JavaScript that defines ``MODEL``: the functions, the tables and the measured rows of the engine."""
     rows = predict.measured()[0]
-    shape = tuple(dict.fromkeys(name for each in shapes().values() for name in each))
+    shape = tuple(dict.fromkeys(name for sizes in shapes().values() for name in sizes))
     side = [name for name in rows.decode.columns if name != "draft_tokens"]
     asked = (*plan.PRICES, *PARTS, *LOADED, *LIMITS, *plan.SHAPE, *(name for name in shape if name in side))
     chains = {
@@ -90,7 +90,7 @@ def model_script() -> str:
     printed = {"backlog": prefill_backlog_s, "ttftFeatures": ttft_features, "tpotFeatures": tpot_features}
     printed |= {"expectedCost": expected_cost, "users": serving_users}
     data = {
-        "shapes": [shape, {name: [it.get(each) for each in shape] for name, it in shapes().items()}],
+        "shapes": [shape, {name: [it.get(size) for size in shape] for name, it in shapes().items()}],
         "chips": machines(),
         "kv": KV_BYTES,
         "engines": {name: residual.constants(name) for name in predict.ENGINES},
@@ -118,8 +118,8 @@ def model_script() -> str:
 
 def _printed(function: Callable[..., Any]) -> str:
     """Return the expression of an arithmetic function over the properties of ``g``; a tuple becomes an array."""
-    found = function(*(Symbol(f"g.{name}") for name in arguments(function)))
-    return f"[{', '.join(map(as_javascript, found))}]" if isinstance(found, tuple) else as_javascript(found)
+    result = function(*(Symbol(f"g.{name}") for name in arguments(function)))
+    return f"[{', '.join(map(as_javascript, result))}]" if isinstance(result, tuple) else as_javascript(result)
 
 
 def _weights(process: residual.Process) -> dict[str, str]:
@@ -130,7 +130,7 @@ def _weights(process: residual.Process) -> dict[str, str]:
     for block in process.blocks.values():
         own[block.rows] = block.weights
     parts = {"joining": process.weights, "rows": own}
-    return {name: b64encode(np.ascontiguousarray(each, "<f8").tobytes()).decode() for name, each in parts.items()}
+    return {name: b64encode(np.ascontiguousarray(array, "<f8").tobytes()).decode() for name, array in parts.items()}
 
 
 def _rows(rows: predict.Rows) -> dict[str, Any]:
@@ -146,8 +146,8 @@ def _rows(rows: predict.Rows) -> dict[str, Any]:
         for frame in (rows.decode, rows.prefill, rows.load.drop("concurrency"))
     )
     own = {name: cells for name, cells in prefill.items() if decode[name] != cells}
-    found = {"words": words, "cells": cells, "machine": machine, "devices": devices}
-    return found | {"decode": decode, "prefill": own, "load": load}
+    columns = {"words": words, "cells": cells, "machine": machine, "devices": devices}
+    return columns | {"decode": decode, "prefill": own, "load": load}
 
 
 def page_data() -> dict[str, Any]:

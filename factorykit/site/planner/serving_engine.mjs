@@ -12,9 +12,9 @@ const numbers = (text) => new Float64Array(Uint8Array.from(atob(text), (letter) 
 const rowOf = (columns, value = (name, cell) => cell) => {
   const all = Object.entries(columns);
   return (i) => {
-    const found = {};
-    for (const [name, cells] of all) found[name] = value(name, cells[i]);
-    return found;
+    const row = {};
+    for (const [name, cells] of all) row[name] = value(name, cells[i]);
+    return row;
   };
 };
 
@@ -48,14 +48,14 @@ export class Serving {
     const [start] = words;
     const common = { ...this.shapes[start.model], ...machines[`${start.chip} ${start.format}`], ...decodeOf(0) };
     const prompts = { ...common, ...prefillOf(0), ...this.queue("vllm", 1) };
-    const found = words.map((row, i) => {
+    const latencies = words.map((row, i) => {
       Object.assign(common, this.shapes[row.model], machines[`${row.chip} ${row.format}`], decodeOf(i));
       Object.assign(prompts, common, prefillOf(i));
       const step = model.decode(common);
       Object.assign(prompts, this.queue(row.engine, prompts.concurrent_requests, common.prefill_separate ? 0 : step.decode_step_s));
       return this.latencies(step, model.prefill(prompts), loadOf(i));
     });
-    const process = (name) => new Process(model, model.constants[name], words, found.map((row) => row.features[name]), { joining: numbers(weights[name].joining), rows: numbers(weights[name].rows) });
+    const process = (name) => new Process(model, model.constants[name], words, latencies.map((row) => row.features[name]), { joining: numbers(weights[name].joining), rows: numbers(weights[name].rows) });
     for (const { engine, chip, model: name, mode } of words) {
       const key = [engine, chip, name, mode.slice(0, 3)].join(" ");
       this.measured.set(key, (this.measured.get(key) ?? 0) + 1);
@@ -109,21 +109,21 @@ export class Serving {
       if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests, step), { concurrent_requests: requests, prefill_separate: separate })));
       return prompts.get(key);
     };
-    const found = [[], []];
+    const groups = [[], []];
     for (const separate of [0, 1]) {
       for (const layout of layouts) {
-        for (const requests of model.requests.filter((each) => each >= layout.attention_data_parallel)) {
+        for (const requests of model.requests.filter((count) => count >= layout.attention_data_parallel)) {
           const decode = model.decode(Object.assign(common, layout, { concurrent_requests: requests, prefill_separate: separate }));
           for (const other of separate ? layouts : [layout]) {
             for (const [prefills, decodes] of separate ? model.workers : [[0, 1]]) {
               const prompt = prefill(other, Math.max((requests * decodes) / Math.max(prefills, 1), 1), separate, separate ? 0 : decode.decode_step_s);
-              found[separate].push({ chip, decode, prompt, layout, other, requests, prefills, decodes, separate });
+              groups[separate].push({ chip, decode, prompt, layout, other, requests, prefills, decodes, separate });
             }
           }
         }
       }
     }
-    return found;
+    return groups;
   }
 
   // Sets the accelerators and the memory of a candidate; returns whether it fits.
@@ -144,10 +144,10 @@ export class Serving {
     if (this.kept.has(key)) return this.kept.get(key);
     const sets = chips.map((chip) => this.candidates(question, chip));
     const all = [0, 1].flatMap((separate) => sets.flatMap((set) => set[separate]));
-    const found = all.filter((it) => this.fits(it));
-    if (!found.length) throw new Error(this.missing(all));
+    const fitting = all.filter((it) => this.fits(it));
+    if (!fitting.length) throw new Error(this.missing(all));
     const means = new Map();
-    for (const it of found) {
+    for (const it of fitting) {
       const words = { engine, chip: it.chip, model: name, mode: it.separate ? "disagg" : "agg", format: precision };
       const group = `${it.chip} ${words.mode}`;
       if (!means.has(group)) means.set(group, Object.fromEntries(Object.entries(this.processes).map(([target, process]) => [target, process.mean(words)])));
@@ -157,8 +157,8 @@ export class Serving {
       Object.assign(it, { words, features, ttft: Math.max(ttft * first, this.backlog(it.decode, it.prompt, following)), tpot: tpot * following });
     }
     if (this.kept.size > 4) this.kept.clear();
-    this.kept.set(key, found);
-    return found;
+    this.kept.set(key, fitting);
+    return fitting;
   }
 
   missing(all) {
@@ -180,9 +180,9 @@ export class Serving {
   }
 
   // Puts throughput, cost and energy of a candidate into a row, by their short names.
-  named(row, names, found, it, price) {
-    row.requests_per_s = found.requests_per_s;
-    for (const [full, name, scale] of names) row[name] = found[full] * scale;
+  named(row, names, results, it, price) {
+    row.requests_per_s = results.requests_per_s;
+    for (const [full, name, scale] of names) row[name] = results[full] * scale;
     row.accelerators = row.replicas * it.replica_accelerators;
     row.cost_usd_per_h = row.accelerators * price.rental_usd_per_accelerator_h;
     return row;
@@ -190,29 +190,29 @@ export class Serving {
 
   // What orders a candidate, and places it in the picture.
   ranked(question, it, price) {
-    const found = this.model.ranked(this.asked(question, it, price, it.ttft, it.tpot));
-    return this.named({ it, chip: it.chip, ttft_s: it.ttft, tpot_s: it.tpot }, this.ordering, found, it, price);
+    const results = this.model.ranked(this.asked(question, it, price, it.ttft, it.tpot));
+    return this.named({ it, chip: it.chip, ttft_s: it.ttft, tpot_s: it.tpot }, this.ordering, results, it, price);
   }
 
   answers(question, it, price, ttft, tpot) {
-    const found = this.model.answers({ ...this.shapes[question.model], ...this.asked(question, it, price, ttft, tpot) });
-    const row = this.named({}, this.short, found, it, price);
-    row.usd_per_million_served_tokens = (1e6 * row.cost_usd_per_h) / (found.requests_per_s * found.output_tokens * 3600);
+    const results = this.model.answers({ ...this.shapes[question.model], ...this.asked(question, it, price, ttft, tpot) });
+    const row = this.named({}, this.short, results, it, price);
+    row.usd_per_million_served_tokens = (1e6 * row.cost_usd_per_h) / (results.requests_per_s * results.output_tokens * 3600);
     return row;
   }
 
   price(chip, { given }) {
-    const found = this.model.prices({ ...given, accelerator: chip });
-    return Object.fromEntries(this.model.priceNames.map((name) => [name, found[name]]));
+    const prices = this.model.prices({ ...given, accelerator: chip });
+    return Object.fromEntries(this.model.priceNames.map((name) => [name, prices[name]]));
   }
 
   // Requests per second: given, of the users, or the most that all replicas of a fleet carry.
   load({ users, fleet, given }, it, known) {
     const { model } = this;
     if (users === undefined && fleet === undefined) return given.requests_per_s;
-    const found = model.ranked({ ...known, requests_per_s: 1 });
-    const between = model.users(found);
-    const most = found.users_per_accelerator * it.replica_accelerators * Math.floor(fleet / it.replica_accelerators) * model.below;
+    const results = model.ranked({ ...known, requests_per_s: 1 });
+    const between = model.users(results);
+    const most = results.users_per_accelerator * it.replica_accelerators * Math.floor(fleet / it.replica_accelerators) * model.below;
     return (users ?? most) / between;
   }
 
@@ -221,13 +221,13 @@ export class Serving {
     if (!chips.length) throw new Error("no accelerator is chosen; choose one or more");
     if (given.output_tokens === 1 && limits.tpot !== undefined) throw new Error(this.model.single);
     const fitting = this.fitting(question);
-    const found = fitting.filter((it) => it.replica_accelerators <= fleet);
-    if (!found.length) throw new Error(`fleet = ${fleet} is too small: one replica needs ${Math.min(...fitting.map((it) => it.replica_accelerators))} accelerators or more`);
+    const candidates = fitting.filter((it) => it.replica_accelerators <= fleet);
+    if (!candidates.length) throw new Error(`fleet = ${fleet} is too small: one replica needs ${Math.min(...fitting.map((it) => it.replica_accelerators))} accelerators or more`);
     const prices = Object.fromEntries(chips.map((chip) => [chip, this.price(chip, question)]));
-    const rows = found.map((it) => this.ranked(question, it, prices[it.chip]));
+    const rows = candidates.map((it) => this.ranked(question, it, prices[it.chip]));
     const full = ({ it, ...row }) => ({ it, ...row, ...this.answers(question, it, prices[it.chip], it.ttft, it.tpot) });
     const best = full(this.best(question, rows, limits));
-    const ofChip = chips.map((chip) => rows.filter((row) => row.chip === chip)).filter((each) => each.length).map((each) => full(this.best(question, each, limits)));
+    const ofChip = chips.map((chip) => rows.filter((row) => row.chip === chip)).filter((group) => group.length).map((group) => full(this.best(question, group, limits)));
     const values = { ...this.model.answers({ requests_per_s: best.requests_per_s, ...given }), ...this.model.prices({ ...given, accelerator: best.chip }) };
     const fronts = Object.fromEntries(chips.map((chip) => [chip, this.front(rows.filter((row) => row.chip === chip), limits)]));
     const breaks = Object.keys(this.model.limits).filter((name) => best[`${name}_s`] > limits[name]);
@@ -260,12 +260,12 @@ export class Serving {
     const value = objective(question);
     const { ttft = Infinity, tpot = Infinity } = limits;
     const excess = (row) => Math.max(1, row.ttft_s / ttft, row.tpot_s / tpot);
-    const ordered = rows.map((row) => [excess(row), value(row), row.latency_s, row]).sort(([a, b, c], [d, e, f]) => a - d || b - e || c - f);
+    const ordered = rows.map((row) => [excess(row), value(row), row.accelerators, row.latency_s, row]).sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3]);
     let [least, best] = [Infinity, null];
-    for (const [far, median, latency, row] of ordered) {
+    for (const [far, median, accelerators, latency, row] of ordered) {
       if (best && (far > 1 || median > least)) break;
       const expected = median * this.longer(question, row, limits);
-      if (expected < least || (expected === least && latency < best.latency_s)) [least, best] = [expected, row];
+      if (expected < least || (expected === least && (accelerators - best.accelerators || latency - best.latency_s) < 0)) [least, best] = [expected, row];
     }
     return best;
   }
@@ -293,21 +293,21 @@ export class Serving {
 
   banded(question, row, price) {
     const { it } = row;
-    const found = plain(row);
+    const result = plain(row);
     const ends = { ttft: null, tpot: null };
     for (const name of Object.keys(ends)) {
       const half = it.deviations[`${name}_deviation`] * this.model.deviations;
       ends[name] = [it[name] * Math.exp(-half), it[name] * Math.exp(half)];
-      Object.assign(found, { [`${name}_low_s`]: ends[name][0], [`${name}_high_s`]: ends[name][1] });
+      Object.assign(result, { [`${name}_low_s`]: ends[name][0], [`${name}_high_s`]: ends[name][1] });
     }
     // The latencies are independent: what each changes adds in quadrature.
     const moved = [ends.ttft.map((time) => this.answers(question, it, price, time, it.tpot)), ends.tpot.map((time) => this.answers(question, it, price, it.ttft, time))];
     for (const name of Object.keys(moved[0][0])) {
-      const ratios = moved.map((pair) => pair.map((each) => (row[name] > 0 ? each[name] / row[name] : 1)));
+      const ratios = moved.map((pair) => pair.map((answer) => (row[name] > 0 ? answer[name] / row[name] : 1)));
       const spread = (extreme) => Math.exp(Math.hypot(...ratios.map((pair) => Math.log(extreme(1, ...pair)))));
-      Object.assign(found, { [`${name}_low`]: row[name] / spread(Math.min), [`${name}_high`]: row[name] * spread(Math.max) });
+      Object.assign(result, { [`${name}_low`]: row[name] / spread(Math.min), [`${name}_high`]: row[name] * spread(Math.max) });
     }
-    return meant(found, it);
+    return meant(result, it);
   }
 }
 

@@ -57,9 +57,9 @@ function backward(l, m, b) {
 }
 
 function transposed(a, rows, columns) {
-  const found = new Float64Array(a.length);
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) found[j * rows + i] = a[i * columns + j];
-  return found;
+  const result = new Float64Array(a.length);
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) result[j * rows + i] = a[i * columns + j];
+  return result;
 }
 
 const range = (n) => Array.from({ length: n }, (_, i) => i);
@@ -105,27 +105,27 @@ export class Process {
   patterns(row) {
     const { names, words, shared } = this;
     const key = names.map((name) => row[name]).join(" ");
-    if (!shared.has(key)) shared.set(key, Uint8Array.from(words, (each) => names.reduce((bits, name, i) => bits | (each[name] === row[name] ? 1 << i : 0), 0)));
+    if (!shared.has(key)) shared.set(key, Uint8Array.from(words, (other) => names.reduce((bits, name, i) => bits | (other[name] === row[name] ? 1 << i : 0), 0)));
     return shared.get(key);
   }
 
   // The squared distances of a row to the first of some known rows, in lengths, put at a place of an array.
-  apart(x, { rows, columns, squares }, found, at, count) {
+  apart(x, { rows, columns, squares }, target, at, count) {
     const own = this.square(x);
-    for (let i = 0; i < count; i++) found[at + i] = own + squares[i];
-    subtract(found, at, count, columns, rows.length, x.length, x.map((value, k) => (2 * value) / this.lengths[k]));
+    for (let i = 0; i < count; i++) target[at + i] = own + squares[i];
+    subtract(target, at, count, columns, rows.length, x.length, x.map((value, k) => (2 * value) / this.lengths[k]));
   }
 
   // The covariances of a row with the first of some known rows, put at a place of an array.
-  with(x, patterns, known, found = new Float64Array(known.rows.length), at = 0, count = known.rows.length) {
+  with(x, patterns, known, target = new Float64Array(known.rows.length), at = 0, count = known.rows.length) {
     const { offsets, near, far, linear, fall, lengths } = this;
-    this.apart(x, known, found, at, count);
+    this.apart(x, known, target, at, count);
     for (let i = 0; i < count; i++) {
       const pattern = patterns[known.rows[i]];
-      const apart = found[at + i];
-      found[at + i] = 4 * linear + offsets[pattern] + near[pattern] * Math.exp(-0.5 * apart) + far[pattern] * Math.exp(fall * apart);
+      const apart = target[at + i];
+      target[at + i] = 4 * linear + offsets[pattern] + near[pattern] * Math.exp(-0.5 * apart) + far[pattern] * Math.exp(fall * apart);
     }
-    return subtract(found, at, count, known.columns, known.rows.length, x.length, x.map((value, k) => -linear * value * lengths[k]));
+    return subtract(target, at, count, known.columns, known.rows.length, x.length, x.map((value, k) => -linear * value * lengths[k]));
   }
 
   // The covariances of a measured row with the first of some known rows.
@@ -136,9 +136,9 @@ export class Process {
   // The covariances of known rows among each other, below the diagonal.
   among(known) {
     const n = known.rows.length;
-    const found = new Float64Array(n * n);
-    for (const [i, row] of known.rows.entries()) this.across(row, known, found, i * n, i + 1);
-    return found;
+    const covariances = new Float64Array(n * n);
+    for (const [i, row] of known.rows.entries()) this.across(row, known, covariances, i * n, i + 1);
+    return covariances;
   }
 
   key(words) {

@@ -44,13 +44,13 @@ function dense(model, parameters) {
 function mixture(model, parameters, active) {
   const { mixtures, together } = model.sizes;
   const far = ([, size]) => Math.abs(Math.log(size / parameters));
-  const [nearest, size] = Object.entries(mixtures).reduce((one, other) => (far(other) < far(one) ? other : one));
+  const [nearest, size] = Object.entries(mixtures).reduce((closest, other) => (far(other) < far(closest) ? other : closest));
   const known = named(model, nearest);
-  const one = size - model.chain({ ...known, experts: known.experts - 1 }).parameters;
-  const experts = Math.max(Math.round((known.experts + (parameters - size) / one) / together), 1) * together;
+  const expertSize = size - model.chain({ ...known, experts: known.experts - 1 }).parameters;
+  const experts = Math.max(Math.round((known.experts + (parameters - size) / expertSize) / together), 1) * together;
   const shape = { ...known, experts };
   if (active === null) return shape;
-  const more = (active - model.chain(shape).active_parameters) / one;
+  const more = (active - model.chain(shape).active_parameters) / expertSize;
   return { ...shape, experts_per_token: Math.min(Math.max(Math.round(known.experts_per_token + more), 1), experts) };
 }
 

@@ -27,7 +27,7 @@ export function python(page, state, question) {
 function toml(value) {
   if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
   if (typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.entries(value).map(([name, each]) => `${name} = ${toml(each)}`).join(", ")}}`;
+  return `{${Object.entries(value).map(([name, item]) => `${name} = ${toml(item)}`).join(", ")}}`;
 }
 
 export function command(page, state, question) {

@@ -4,7 +4,7 @@ import { holds } from "../../charts/runtime/bounds.mjs";
 const PREFIXES = [[1e24, "Y"], [1e21, "Z"], [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 const SI = new Set(["W", "FLOP", "FLOP/s", "byte", "byte/s"]);
 const LARGE = [[1e12, "trillion "], [1e9, "billion "], [1e6, "million "]];
-const SCALES = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, bn: 1e9, G: 1e9, T: 1e12, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
+const SCALES = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, bn: 1e9, G: 1e9, T: 1e12, Ki: 1024, Mi: 1048576, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
 const NUMBER = /^([+-]?)([$€£¥]?)\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(.*)$/s;
 
 const formats = new Map();
@@ -46,10 +46,10 @@ export function span(words, ends) {
 export function typed(words, value, digits = 6) {
   const [, unit, shown, scale] = words;
   if (typeof value === "string") return value.split("..").map((end) => typed(words, Number(end), digits)).join(" to ");
-  const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""]) : [1, ""];
+  const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([limit]) => Math.abs(value) >= limit) ?? [1, ""]) : [1, ""];
   const number = Number((value / (shown ? scale : size)).toPrecision(digits));
   if (SI.has(unit) && !shown) {
-    const [step, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
+    const [step, prefix] = PREFIXES.find(([limit]) => Math.abs(value) >= limit) ?? [1, ""];
     return `${Number((value / step).toPrecision(digits))} ${prefix}${unit.replace("byte", "B")}`;
   }
   const magnitude = Math.abs(number);
@@ -69,13 +69,14 @@ export function read(words, control, entry) {
     if (!(low < high)) throw new Error(`${label} = '${entry}' is not a range; give the lower end first`);
     return `${low}..${high}`;
   }
-  const spoken = Object.keys(control.units)[0] ?? (unit === "1" ? "" : unit);
+  const spoken = unit === "1" && !words[2] ? "" : (Object.keys(control.units)[0] ?? unit);
   const example = spoken ? `a number with a unit, such as ${words[2] ? `2 ${words[2]}` : `2 ${spoken}`}` : "a number, such as 24k or 1e9";
-  const found = NUMBER.exec(entry.trim().replaceAll("_", ""));
-  if (!found || !/\d/.test(found[3])) throw new Error(`${label} = '${entry}' is no number; give ${example}`);
-  const [, sign, money, digits, rest] = found;
+  const match = NUMBER.exec(entry.trim().replaceAll("_", ""));
+  if (!match || !/\d/.test(match[3])) throw new Error(`${label} = '${entry}' is no number; give ${example}`);
+  const [, sign, money, digits, rest] = match;
   if (money && money !== "$") throw new Error(`${label} = '${entry}': currencies are not converted; give US dollars`);
   if (control.likely && !rest) throw new Error(`${label} = '${entry}' has no unit; give '${digits} ${control.likely}'`);
+  if (control.binary && /^k$/i.test(rest)) throw new Error(`${label} = '${entry}' can be ${[1000, 1024].map((size) => formatted({}, Number(digits) * size)).join(" or ")}; write the number, or '${digits}Ki' for the latter`);
   const number = Number(`${sign}${digits.replaceAll(",", "")}`);
   const value = number * factor(label, example, control.units, money ? "USD" : "", rest.replaceAll(/\s+/g, ""));
   if (!holds(control.bounds, value)) throw new Error(`${label} = ${rounded(value)} is outside ${control.bounds}${hint(control.bounds, value, label, spoken)}`);
@@ -86,10 +87,10 @@ export function read(words, control, entry) {
 // Money without its time, such as "$2.5", is a price in the unit of the quantity. Scales may be of either case: "15t", "10m".
 function factor(label, example, units, money, rest) {
   const unit = `${money}${rest}`.replaceAll("$", "USD").replace(/^USDUSD/, "USD");
-  const named = (entry) => (entry === "" || entry === "USD" ? 1 : units[Object.keys(units).find((each) => each === entry) ?? Object.keys(units).find((each) => each.toLowerCase() === entry.toLowerCase())]);
+  const named = (entry) => (entry === "" || entry === "USD" ? 1 : units[Object.keys(units).find((key) => key === entry) ?? Object.keys(units).find((key) => key.toLowerCase() === entry.toLowerCase())]);
   if (named(unit) !== undefined) return named(unit);
   const scales = Object.keys(SCALES).toSorted((a, b) => b.length - a.length);
-  const scale = scales.find((each) => rest.startsWith(each)) ?? scales.find((each) => rest.toLowerCase().startsWith(each.toLowerCase()));
+  const scale = scales.find((prefix) => rest.startsWith(prefix)) ?? scales.find((prefix) => rest.toLowerCase().startsWith(prefix.toLowerCase()));
   const after = scale === undefined ? undefined : named(`${money}${rest.slice(scale.length)}`.replaceAll("$", "USD"));
   if (after !== undefined) return SCALES[scale] * after;
   const known = Object.keys(units).slice(0, 6).join(", ");

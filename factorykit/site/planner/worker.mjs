@@ -12,7 +12,7 @@ export function worker({ address, serve }) {
 // Puts a style on the page and something at each of its places, as soon as they are there.
 export function placed(style, places, put) {
   document.head.append(make("style", {}, style));
-  const all = () => document.querySelectorAll(places).forEach((each) => put(each));
+  const all = () => document.querySelectorAll(places).forEach((place) => put(place));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", all);
   else all();
 }

@@ -74,9 +74,9 @@
     if (list.length < 2 || !header) return;
     select.style.cssText = "font: inherit; font-size: 0.85rem; color: inherit; background: var(--paper, Canvas); max-width: 7rem; border-radius: 6px";
     select.setAttribute("aria-label", "Version");
-    list.forEach(function (each) {
-      var folder = new URL(each.href, root).href;
-      select.add(new Option(each.version, folder, false, folder === root));
+    list.forEach(function (release) {
+      var folder = new URL(release.href, root).href;
+      select.add(new Option(release.version, folder, false, folder === root));
     });
     select.addEventListener("change", function () { location.href = select.value + location.href.slice(root.length); });
     header.insertBefore(select, header.querySelector(".find, #quarto-search"));

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   var table = window.fkTable, fields = table.fields, data = [], low = [];
-  var one = function (id) { return document.getElementById(id); };
+  var byId = function (id) { return document.getElementById(id); };
   var place = function (name) { return fields.findIndex(function (field) { return field.name === name; }); };
   var every = fields.map(function (_, at) { return at; });
   var linked = every.filter(function (at) { return fields[at].to; });
@@ -53,20 +53,20 @@
       else if (name === "pins") state.pins = listed;
       else if (place(name) >= 0) state.filters[place(name)] = value;
     });
-    one("q").value = state.q;
+    byId("q").value = state.q;
   }
   function keep() {
-    var said = new URLSearchParams(), names = function (list) { return list.map(function (at) { return fields[at].name; }).join(","); };
-    if (state.q) said.set("q", state.q);
-    if (state.sort >= 0) said.set("sort", (state.down ? "-" : "") + fields[state.sort].name);
-    if (names(state.columns) !== table.shown.join(",")) said.set("columns", names(state.columns));
-    if (names(state.pins) !== (key < 0 ? "" : table.named)) said.set("pins", names(state.pins));
-    Object.keys(state.filters).forEach(function (at) { said.set(fields[at].name, state.filters[at]); });
-    history.replaceState(null, "", location.pathname + (said.toString() ? "#" + said : ""));
+    var params = new URLSearchParams(), names = function (list) { return list.map(function (at) { return fields[at].name; }).join(","); };
+    if (state.q) params.set("q", state.q);
+    if (state.sort >= 0) params.set("sort", (state.down ? "-" : "") + fields[state.sort].name);
+    if (names(state.columns) !== table.shown.join(",")) params.set("columns", names(state.columns));
+    if (names(state.pins) !== (key < 0 ? "" : table.named)) params.set("pins", names(state.pins));
+    Object.keys(state.filters).forEach(function (at) { params.set(fields[at].name, state.filters[at]); });
+    history.replaceState(null, "", location.pathname + (params.toString() ? "#" + params : ""));
   }
   /* A filter is text: `100..500` for numbers, `2024..2025-06` for dates, `existing~planned` for categories, else words. */
   function test(at) {
-    var field = fields[at], said = state.filters[at], ends = said.split(".."), from = ends[0], to = ends.length > 1 ? ends[1] : from;
+    var field = fields[at], filter = state.filters[at], ends = filter.split(".."), from = ends[0], to = ends.length > 1 ? ends[1] : from;
     if (field.kind === "number") return function (row) {
       return row[at] !== null && (from === "" || row[at] >= Number(from)) && (to === "" || row[at] <= Number(to));
     };
@@ -74,22 +74,22 @@
       return row[at] !== null && (from === "" || row[at] >= from) && (to === "" || row[at].slice(0, to.length) <= to);
     };
     if (field.kind === "category") {
-      var some = said.split("~");
+      var some = filter.split("~");
       return function (row) { return some.indexOf(row[at] === null ? "" : row[at]) >= 0; };
     }
-    return function (row) { return (row[at] + " " + ((table.names[field.to] || {})[row[at]] || "")).toLowerCase().indexOf(said.toLowerCase()) >= 0; };
+    return function (row) { return (row[at] + " " + ((table.names[field.to] || {})[row[at]] || "")).toLowerCase().indexOf(filter.toLowerCase()) >= 0; };
   }
   function rows() {
     var words = state.q.split(/\s+/).filter(Boolean), tests = Object.keys(state.filters).map(function (at) { return test(Number(at)); });
-    var found = data.filter(function (row, n) {
+    var matching = data.filter(function (row, n) {
       return words.every(function (word) { return low[n].indexOf(word) >= 0; }) && tests.every(function (passes) { return passes(row); });
     });
     var at = state.sort >= 0 ? state.sort : first, sign = state.sort < 0 || state.down ? -1 : 1;
-    if (at >= 0) found.sort(function (a, b) {
+    if (at >= 0) matching.sort(function (a, b) {
       if (a[at] === null || b[at] === null) return (a[at] === null) - (b[at] === null);
       return sign * (fields[at].kind === "number" ? a[at] - b[at] : String(a[at]).localeCompare(String(b[at])));
     });
-    return found;
+    return matching;
   }
   /* Pinned columns come first. */
   function places() {
@@ -114,10 +114,10 @@
   /* A number as people write it, in the unit of the header or with its own: 100, 2.5 k, 700 W, 1e25, 3 billion. */
   var SIZES = { k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
   function typed(text, field) {
-    var found = /^\s*(-?[\d.,]+(?:e[+-]?\d+)?)\s*(.*?)\s*$/i.exec(text), rest = found && found[2];
-    if (!found) return "";
+    var match = /^\s*(-?[\d.,]+(?:e[+-]?\d+)?)\s*(.*?)\s*$/i.exec(text), rest = match && match[2];
+    if (!match) return "";
     var size = rest === "" || rest === field.unit ? field.scale : rest === field.base ? 1 : SIZES[rest.split(" ")[0]] || SIZES[rest[0]] || 1;
-    var value = Number((Number(found[1].replace(/,/g, "")) * size).toPrecision(12));
+    var value = Number((Number(match[1].replace(/,/g, "")) * size).toPrecision(12));
     return isNaN(value) ? "" : String(value);
   }
   function cell(row, at) {
@@ -144,8 +144,8 @@
   function draw() {
     var filtered = state.q || Object.keys(state.filters).length;
     if (filtered || state.sort >= 0 || state.shown > data.length) whole();
-    var found = rows(), shown = places(), count = filtered || !table.parts || read === table.parts ? found.length : table.rows;
-    one("head").replaceChildren(make("tr", {}, shown.map(function (at) {
+    var matching = rows(), shown = places(), count = filtered || !table.parts || read === table.parts ? matching.length : table.rows;
+    byId("head").replaceChildren(make("tr", {}, shown.map(function (at) {
       var field = fields[at], sorted = state.sort === at, th = make("th", { scope: "col", className: field.kind === "number" ? "right" : "" });
       th.setAttribute("aria-sort", !sorted ? "none" : state.down ? "descending" : "ascending");
       var sort = make("button", { type: "button", title: field.about, textContent: title(field) + (sorted ? (state.down ? " ↓" : " ↑") : "") });
@@ -156,7 +156,7 @@
       th.append(sort, "\u00a0", menu);
       return th;
     })));
-    one("body").replaceChildren.apply(one("body"), found.slice(0, state.shown).map(function (row) {
+    byId("body").replaceChildren.apply(byId("body"), matching.slice(0, state.shown).map(function (row) {
       return make("tr", {}, shown.map(function (at) { return cell(row, at); }));
     }));
     var chips = Object.keys(state.filters).map(function (at) {
@@ -165,16 +165,16 @@
       button.addEventListener("click", function () { delete state.filters[at]; changed(); });
       return button;
     });
-    one("filters").replaceChildren.apply(one("filters"), chips);
-    one("count").textContent = count.toLocaleString("en") + (count === 1 ? " row" : " rows") + (reading && read < table.parts ? " so far" : "") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
-    one("more").hidden = count <= state.shown;
+    byId("filters").replaceChildren.apply(byId("filters"), chips);
+    byId("count").textContent = count.toLocaleString("en") + (count === 1 ? " row" : " rows") + (reading && read < table.parts ? " so far" : "") + ", " + Math.min(matching.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
+    byId("more").hidden = count <= state.shown;
     pin();
     window.dispatchEvent(new Event("resize"));
   }
   function pin() {
-    var left = 0, heads = one("head").rows[0].cells;
+    var left = 0, heads = byId("head").rows[0].cells;
     state.pins.forEach(function (_, n) {
-      [heads[n]].concat(Array.from(one("body").rows, function (row) { return row.cells[n]; })).forEach(function (node) {
+      [heads[n]].concat(Array.from(byId("body").rows, function (row) { return row.cells[n]; })).forEach(function (node) {
         node.classList.add("pinned");
         node.style.left = left + "px";
       });
@@ -182,10 +182,10 @@
     });
   }
   function described(at) {
-    var field = fields[at], said = state.filters[at];
-    if (field.kind === "category") return said.split("~").map(function (name) { return name || "empty"; }).join(", ");
-    if (field.kind !== "number") return said;
-    var ends = said.split("..").map(function (end) { return end && number(Number(end), field) + (field.unit ? " " + field.unit : ""); });
+    var field = fields[at], filter = state.filters[at];
+    if (field.kind === "category") return filter.split("~").map(function (name) { return name || "empty"; }).join(", ");
+    if (field.kind !== "number") return filter;
+    var ends = filter.split("..").map(function (end) { return end && number(Number(end), field) + (field.unit ? " " + field.unit : ""); });
     return ends.length < 2 ? ends[0] : ends[0] && ends[1] ? ends.join(" to ") : ends[0] ? "at least " + ends[0] : "at most " + ends[1];
   }
   function changed() { state.shown = PAGE; keep(); draw(); }
@@ -193,7 +193,7 @@
   function remove(list, at) { if (list.indexOf(at) >= 0) list.splice(list.indexOf(at), 1); }
 
   /* The dialog of one column: order, pin, hide, and a filter that fits its kind. */
-  var dialog = one("column");
+  var dialog = byId("column");
   function open(at) {
     var field = fields[at], pinned = state.pins.indexOf(at) >= 0, shown = places().indexOf(at) >= 0, button = function (text, act) {
       var node = make("button", { type: "button", textContent: text });
@@ -215,7 +215,7 @@
         controls = Object.keys(counts).sort(function (a, b) { return counts[b] - counts[a]; }).map(function (name) {
           var box = make("input", { type: "checkbox", value: name, checked: any && kept.indexOf(name) >= 0 });
           box.addEventListener("change", function () {
-            var chosen = Array.from(dialog.querySelectorAll("input:checked"), function (each) { return each.value; });
+            var chosen = Array.from(dialog.querySelectorAll("input:checked"), function (option) { return option.value; });
             if (chosen.length) { state.filters[at] = chosen.join("~"); changed(); } else filter("");
           });
           return make("label", {}, [box, " " + ((table.names[field.to] || {})[name] || name || "empty") + " (" + counts[name].toLocaleString("en") + ")"]);
@@ -230,18 +230,18 @@
         var inputs = ["From", "To"].map(function (_, n) {
           var input = make("input", { type: "text", value: show(ends[n]), placeholder: field.kind === "number" ? number(values[n ? values.length - 1 : 0] || 0, field) : values[n ? values.length - 1 : 0] || "" });
           input.addEventListener("input", function () {
-            var bounds = inputs.map(function (each) { return field.kind === "number" ? typed(each.value, field) : each.value.trim(); });
+            var bounds = inputs.map(function (bound) { return field.kind === "number" ? typed(bound.value, field) : bound.value.trim(); });
             filter(bounds.join(".."));
           });
           return input;
         });
         controls = inputs.map(function (input, n) { return make("label", {}, [n ? "To " : "From ", input]); });
       }
-      one("column-filter").replaceChildren.apply(one("column-filter"), controls);
+      byId("column-filter").replaceChildren.apply(byId("column-filter"), controls);
     });
-    one("column-name").textContent = title(field);
-    one("column-about").textContent = field.about;
-    one("column-tools").replaceChildren(tools);
+    byId("column-name").textContent = title(field);
+    byId("column-about").textContent = field.about;
+    byId("column-tools").replaceChildren(tools);
     dialog.showModal();
   }
   dialog.addEventListener("click", function (event) { if (event.target === dialog) dialog.close(); });
@@ -275,17 +275,17 @@
     var units = Object.fromEntries(places().map(function (at) { return [fields[at].name, fields[at].base || "1"]; }));
     save(window.fkParquet(columns, { table: table.table, credit: table.credit, address: location.href, units: JSON.stringify(units) }), "", "parquet");
   }
-  one("parquet").addEventListener("click", function () { whole(parquet); });
-  one("csv").addEventListener("click", function () { whole(csv); });
-  one("json").addEventListener("click", function () { whole(json); });
-  one("columns").append.apply(one("columns"), fields.map(function (field, at) {
+  byId("parquet").addEventListener("click", function () { whole(parquet); });
+  byId("csv").addEventListener("click", function () { whole(csv); });
+  byId("json").addEventListener("click", function () { whole(json); });
+  byId("columns").append.apply(byId("columns"), fields.map(function (field, at) {
     var button = make("button", { type: "button", textContent: field.label, title: field.about });
     button.addEventListener("click", function () { open(at); });
     return button;
   }));
-  one("body").addEventListener("click", function (event) { if (!event.target.closest("a")) event.target.closest("tr").classList.toggle("whole"); });
-  one("q").addEventListener("input", function () { state.q = one("q").value.toLowerCase(); changed(); });
-  one("more").addEventListener("click", function () { state.shown += 5 * PAGE; draw(); });
+  byId("body").addEventListener("click", function (event) { if (!event.target.closest("a")) event.target.closest("tr").classList.toggle("whole"); });
+  byId("q").addEventListener("input", function () { state.q = byId("q").value.toLowerCase(); changed(); });
+  byId("more").addEventListener("click", function () { state.shown += 5 * PAGE; draw(); });
   window.addEventListener("hashchange", function () { recall(); draw(); });
   recall();
   draw();

@@ -2,17 +2,17 @@
 (function () {
   "use strict";
   var MOST = 5, data = window.fkCompared, chosen = [];
-  var one = function (id) { return document.getElementById(id); };
+  var byId = function (id) { return document.getElementById(id); };
   function made(tag, text, parent) { var node = document.createElement(tag); node.textContent = text; if (parent) parent.appendChild(node); return node; }
-  function rows() { return data[one("kind").value].rows; }
+  function rows() { return data[byId("kind").value].rows; }
   function recall() {
     var parts = (location.hash.slice(1) ? decodeURIComponent(location.hash.slice(1)) : new URLSearchParams(location.search).get("of") || "").split("/");
-    if (Object.hasOwn(data, parts[0])) one("kind").value = parts[0];
+    if (Object.hasOwn(data, parts[0])) byId("kind").value = parts[0];
     chosen = (parts[1] || "").split(",").filter(function (key, place, all) { return Object.hasOwn(rows(), key) && all.indexOf(key) === place; }).slice(0, MOST);
     draw();
   }
   function keep() {
-    history.replaceState(null, "", "#" + one("kind").value + (chosen.length ? "/" + chosen.join(",") : ""));
+    history.replaceState(null, "", "#" + byId("kind").value + (chosen.length ? "/" + chosen.join(",") : ""));
     draw();
   }
   function cell(tr, value, top) {
@@ -24,17 +24,17 @@
     bar.setAttribute("aria-hidden", "true");
   }
   function draw() {
-    var known = rows(), table = one("compared"), kind = one("kind").value;
-    one("choices").replaceChildren();
-    Object.keys(known).forEach(function (key) { made("option", "", one("choices")).value = known[key][0]; });
-    one("chosen").replaceChildren();
+    var known = rows(), table = byId("compared"), kind = byId("kind").value;
+    byId("choices").replaceChildren();
+    Object.keys(known).forEach(function (key) { made("option", "", byId("choices")).value = known[key][0]; });
+    byId("chosen").replaceChildren();
     chosen.forEach(function (key) {
-      var button = made("button", known[key][0] + " ×", one("chosen"));
+      var button = made("button", known[key][0] + " ×", byId("chosen"));
       button.type = "button";
       button.setAttribute("aria-label", "Remove " + known[key][0]);
       button.addEventListener("click", function () { chosen = chosen.filter(function (other) { return other !== key; }); keep(); });
     });
-    one("state").textContent = chosen.length < 2 ? "Choose two to five." : chosen.length === MOST ? "Five are the most." : "";
+    byId("state").textContent = chosen.length < 2 ? "Choose two to five." : chosen.length === MOST ? "Five are the most." : "";
     table.replaceChildren();
     if (!chosen.length) return;
     var head = made("tr", "", made("thead", "", table));
@@ -49,13 +49,13 @@
       values.forEach(function (value) { cell(tr, value, top); });
     });
   }
-  one("kind").addEventListener("change", function () { chosen = []; keep(); });
-  one("pick").addEventListener("change", function () {
-    var known = rows(), wanted = one("pick").value.toLowerCase();
-    var key = Object.keys(known).find(function (each) { return known[each][0].toLowerCase() === wanted || each === wanted; });
+  byId("kind").addEventListener("change", function () { chosen = []; keep(); });
+  byId("pick").addEventListener("change", function () {
+    var known = rows(), wanted = byId("pick").value.toLowerCase();
+    var key = Object.keys(known).find(function (candidate) { return known[candidate][0].toLowerCase() === wanted || candidate === wanted; });
     if (!key || chosen.length >= MOST) return;
     if (chosen.indexOf(key) < 0) chosen.push(key);
-    one("pick").value = "";
+    byId("pick").value = "";
     keep();
   });
   window.addEventListener("hashchange", recall);

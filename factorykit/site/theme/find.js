@@ -62,19 +62,19 @@
   }
   function nearest(word, known) {
     if (word.length < 4 || /\d/.test(word)) return [];
-    var most = word.length > 7 ? 2 : 1, best = most + 1, found = [];
+    var most = word.length > 7 ? 2 : 1, best = most + 1, matches = [];
     known.forEach(function (other) {
       if (other[0] !== word[0]) return;
       var far = apart(word, other, most);
-      if (far < best) { best = far; found = [other]; } else if (far === best && far <= most) found.push(other);
+      if (far < best) { best = far; matches = [other]; } else if (far === best && far <= most) matches.push(other);
     });
-    return found.slice(0, 3);
+    return matches.slice(0, 3);
   }
   function ways(word, rows) {
     var all = [[word, 1]];
     if (word.length > 4 && word.endsWith("s")) all.push([word.slice(0, -1), 0.9]);
     (SAME[word] || []).forEach(function (other) { all.push([other, 0.7]); });
-    if (!rows.prepared.some(function (one) { return one.parts.some(function (part) { return part.indexOf(word) >= 0; }); }))
+    if (!rows.prepared.some(function (entry) { return entry.parts.some(function (part) { return part.indexOf(word) >= 0; }); }))
       nearest(word, rows.known).forEach(function (other) { all.push([other, 0.8]); });
     return all;
   }
@@ -90,9 +90,9 @@
     return best;
   }
   into.words = function (query) {
-    var said = query.toLowerCase().replace(/data cent(re|er)s?/g, "datacenter").split(/[\s,;:?!/()"]+/).filter(Boolean);
-    var kept = said.filter(function (word) { return !STOP.test(word); });
-    return kept.length ? kept : said;
+    var terms = query.toLowerCase().replace(/data cent(re|er)s?/g, "datacenter").split(/[\s,;:?!/()"]+/).filter(Boolean);
+    var kept = terms.filter(function (word) { return !STOP.test(word); });
+    return kept.length ? kept : terms;
   };
   var KINDS = [
     [/^entities\/accelerators/, "Chip"], [/^entities\/clusters/, "Cluster"], [/^entities\/sites/, "Site"], [/^entities\/models/, "Model"], [/^entities\/runs/, "Run"],
@@ -101,35 +101,35 @@
   ];
   /* The kind of place that an address is. */
   into.kind = function (address) {
-    var found = KINDS.find(function (pair) { return pair[0].test(address); });
-    return found ? found[1] : "Page";
+    var kind = KINDS.find(function (pair) { return pair[0].test(address); });
+    return kind ? kind[1] : "Page";
   };
   /* The value of an entity for which a query asks, such as "Design power (TDP): 1,000 W"; nothing if it asks for none. */
   into.value = function (row, query) {
     if (!row[0].startsWith("entities/")) return "";
     var name = (row[1] + " " + (row[4] || "").split(" | ").slice(0, -1).join(" ")).toLowerCase();
-    var left = into.words(query).filter(function (word) { return name.indexOf(word) < 0; }), best = 0, found = "";
+    var left = into.words(query).filter(function (word) { return name.indexOf(word) < 0; }), best = 0, fact = "";
     row[3].split("; ").forEach(function (part) {
       var label = part.split(": ")[0].toLowerCase();
       var score = left.reduce(function (sum, word) {
         var same = (SAME[word] || []).some(function (other) { return label.indexOf(other) >= 0; });
         return sum + (label.indexOf(word) >= 0 ? 2 : same ? 1 : 0);
       }, 0);
-      if (score > best) { best = score; found = part; }
+      if (score > best) { best = score; fact = part; }
     });
-    return found;
+    return fact;
   };
   into.rank = function (rows, query, most) {
     var all = prepared(rows), words = into.words(query), whole = words.join(" ");
     var asked = words.map(function (word) { return ways(word, rows); });
-    var found = [];
-    all.forEach(function (one) {
+    var scored = [];
+    all.forEach(function (entry) {
       var total = 0, met = 0, named = 0;
       asked.forEach(function (several) {
         var best = 0;
         several.forEach(function (way) {
           for (var part = 0; part < 4; part++) {
-            var got = hit(one.parts[part], way[0]);
+            var got = hit(entry.parts[part], way[0]);
             if (got) best = Math.max(best, [7, 8, 1, 6][part] * got * way[1]);
           }
         });
@@ -139,21 +139,21 @@
       });
       if (!met || (words.length > 1 && met < words.length * 0.5)) return;
       var same = words.length === 1 ? asked[0].slice(1).map(function (way) { return way[0]; }) : [];
-      if (one.exact.indexOf(whole) >= 0) total += 40;
-      else if (same.some(function (other) { return one.exact.indexOf(other) >= 0; })) total += 30;
-      else if (words.length > 1 && (one.parts[0].indexOf(whole) >= 0 || one.parts[1].indexOf(whole) >= 0)) total += 14;
-      else if (words.length > 1 && named === words.length && /^notebooks\/[^#]*$/.test(one.row[0])) total += 30; /* pages before formulas */
+      if (entry.exact.indexOf(whole) >= 0) total += 40;
+      else if (same.some(function (other) { return entry.exact.indexOf(other) >= 0; })) total += 30;
+      else if (words.length > 1 && (entry.parts[0].indexOf(whole) >= 0 || entry.parts[1].indexOf(whole) >= 0)) total += 14;
+      else if (words.length > 1 && named === words.length && /^notebooks\/[^#]*$/.test(entry.row[0])) total += 30; /* pages before formulas */
       /* The entity that bears a name of the query before others that contain it: H100 SXM for "H100 price". */
-      if (one.own && one.exact.some(function (name) { return name.length > 2 && (" " + whole + " ").indexOf(" " + name + " ") >= 0; })) total += 15;
-      total *= Math.pow(met / words.length, 2) * one.weight;
+      if (entry.own && entry.exact.some(function (name) { return name.length > 2 && (" " + whole + " ").indexOf(" " + name + " ") >= 0; })) total += 15;
+      total *= Math.pow(met / words.length, 2) * entry.weight;
       /* Words that all entities of a kind share, such as "power", name none of them. */
-      if (one.own && !words.some(function (word) { return hit(one.own, word) > 1; })) total *= 0.4;
-      total /= 1 + Math.log(1 + (one.row[2] || one.row[1]).length / 40) / 4;
-      found.push([total, one.row]);
+      if (entry.own && !words.some(function (word) { return hit(entry.own, word) > 1; })) total *= 0.4;
+      total /= 1 + Math.log(1 + (entry.row[2] || entry.row[1]).length / 40) / 4;
+      scored.push([total, entry.row]);
     });
-    found.sort(function (a, b) { return b[0] - a[0]; });
+    scored.sort(function (a, b) { return b[0] - a[0]; });
     var seen = {}, first = [], rest = [];
-    found.forEach(function (pair) {
+    scored.forEach(function (pair) {
       var place = pair[1][0].split("#"), page = place[0], entity = /^entities\/\w+\//.exec(page);
       /* Two entities of a kind, then other kinds of answers. */
       if (entity) {

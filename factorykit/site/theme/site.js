@@ -3,11 +3,11 @@
   "use strict";
   var html = document.documentElement;
   var root = document.currentScript.dataset.root;
-  var one = function (query, from) { return (from || document).querySelector(query); };
+  var select = function (query, from) { return (from || document).querySelector(query); };
   var all = function (query, from) { return Array.prototype.slice.call((from || document).querySelectorAll(query)); };
 
   /* Theme: the reader's choice, else the system's. Charts listen to the event. */
-  var theme = one("button.theme");
+  var theme = select("button.theme");
   function setTheme(name, keep) {
     html.dataset.theme = name;
     theme.setAttribute("aria-pressed", String(name === "dark"));
@@ -23,7 +23,7 @@
   });
 
   /* The page's own entry in a long menu. Only the menu moves. */
-  var here = one(".side a[aria-current]");
+  var here = select(".side a[aria-current]");
   if (here) {
     var side = here.closest(".side");
     var hidden = here.offsetTop + here.offsetHeight - side.clientHeight;
@@ -31,11 +31,11 @@
   }
 
   /* Menu on narrow screens. */
-  var menu = one("button.menu");
+  var menu = select("button.menu");
   function openMenu(shown) {
     html.classList.toggle("menu-open", shown);
     menu.setAttribute("aria-expanded", String(shown));
-    if (shown) one("#menu a").focus();
+    if (shown) select("#menu a").focus();
   }
   if (menu) {
     menu.addEventListener("click", function () { openMenu(menu.getAttribute("aria-expanded") !== "true"); });
@@ -74,7 +74,7 @@
     button.className = "copy";
     button.textContent = "Copy";
     button.addEventListener("click", function () {
-      navigator.clipboard.writeText(one("pre", block).innerText).then(function () {
+      navigator.clipboard.writeText(select("pre", block).innerText).then(function () {
         button.textContent = "Copied";
         setTimeout(function () { button.textContent = "Copy"; }, 1500);
       });
@@ -92,7 +92,7 @@
     heads.forEach(function (head, place) { if (head && head.getBoundingClientRect().top < 120) now = place; });
     if (innerHeight + scrollY >= document.body.scrollHeight - 4) now = heads.length - 1;
     entries.forEach(function (entry, place) { entry.classList.toggle("now", place === now); });
-    var box = one("nav.toc"), top = entries[now].offsetTop;
+    var box = select("nav.toc"), top = entries[now].offsetTop;
     if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 80) box.scrollTop = top - box.clientHeight / 2;
   }
   if (entries.length) {
@@ -102,7 +102,7 @@
 
   /* Search: find.js says which places answer a query. The index is a script, so that it also loads where pages are
      opened as files. */
-  var dialog = one("dialog.search"), input = one("input", dialog), list = one("#found"), status = one(".found-count");
+  var dialog = select("dialog.search"), input = select("input", dialog), list = select("#found"), status = select(".found-count");
   var chosen = -1, loading = null;
   function load() {
     loading = loading || Promise.all(["entities/assets/find.js", "site_libs/search.js"].map(function (file) {
@@ -126,10 +126,10 @@
     list.textContent = "";
     chosen = -1;
     input.removeAttribute("aria-activedescendant");
-    var found = words.length ? window.siteFind.rank(rows, input.value, 20) : [];
-    input.setAttribute("aria-expanded", String(found.length > 0));
-    status.textContent = !words.length ? "" : found.length ? found.length + (found.length === 1 ? " place" : " places") : "Nothing found";
-    found.forEach(function (pair, place) {
+    var matches = words.length ? window.siteFind.rank(rows, input.value, 20) : [];
+    input.setAttribute("aria-expanded", String(matches.length > 0));
+    status.textContent = !words.length ? "" : matches.length ? matches.length + (matches.length === 1 ? " place" : " places") : "Nothing found";
+    matches.forEach(function (pair, place) {
       var row = pair[1], item = document.createElement("li"), link = document.createElement("a");
       item.setAttribute("role", "option");
       item.id = "found-" + place;
@@ -154,7 +154,7 @@
     load().then(show, function () { status.textContent = "The search index did not load"; });
   }
   function open() { if (!dialog.open) { dialog.showModal(); input.select(); load(); } }
-  one("button.find").addEventListener("click", open);
+  select("button.find").addEventListener("click", open);
   if (location.search === "?search") open();
   input.addEventListener("input", search);
   input.addEventListener("keydown", function (event) {
@@ -171,7 +171,7 @@
       dialog.close();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      var link = one("a", items[Math.max(0, chosen)] || list);
+      var link = select("a", items[Math.max(0, chosen)] || list);
       if (link) { dialog.close(); location.href = link.href; }
     }
   });

@@ -12,8 +12,9 @@ import factorykit as fk
 from factorykit.core.errors import NotInstalled, ScenarioError
 from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.gaussian_process import Fit, calibrated_scale
-from factorykit.model.performance.layout_features import LAYOUT_FEATURES
+from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
 from factorykit.model.performance.layouts import PARTS
+from factorykit.model.performance.software import shared_residual
 from factorykit.model.performance.training_runs import prepared
 from factorykit.model.validation.validate import errors
 
@@ -108,6 +109,19 @@ def test_search_plan_validate_and_evaluate_give_a_calibrated_layout_the_same_ste
     paced = calibrated.local_correction(fk.evaluate(ready, list(LAYOUT_FEATURES)))["step_pace"][0]
     assert second["step_s"][0] / first["step_s"][0] == pytest.approx(paced)
     assert paced != pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_calibration_starts_from_published_runs_of_its_software_but_not_from_its_own_rows():
+    rows = fk.table("training_runs").filter(pl.col("group").str.starts_with("nemo2407")).collect()
+    ready, _ = prepared(rows)
+    mine, layouts = fk.calibrate(rows.head(5)), fk.evaluate(ready, list(LAYOUT_FEATURES))
+    assert (mine.software, mine.without) == ("nemo on NVIDIA", ("nemo2407",))
+    published = shared_residual(layouts, without=mine.without)
+    own = replace(mine, software="", generation="").local_correction(layouts.select(LAYOUT_FEATURES))
+    together = mine.local_correction(layouts)
+    assert published["unexplained_variance"].max() < 1.0
+    for name in LOCAL_CORRECTION:
+        assert (together[name] / (published[name] * own[name]) - 1.0).abs().max() < 1e-9
 
 
 def test_a_saved_calibration_loads_equal(calibrated, tmp_path):

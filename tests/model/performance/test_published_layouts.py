@@ -5,7 +5,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.vocabulary import vocabulary
-from factorykit.model.performance.software import SoftwareCalibration
+from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.training_runs import prepared
 
 PARTS = ("tensor_parallel", "pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel")
@@ -36,7 +36,7 @@ def test_a_published_layout_is_listed_with_one_number(rows, model):
     scenario = ready.row(int((steps / validated - 1.0).abs().arg_min()), named=True)
     given = {name: value for name, value in scenario.items() if name in vocabulary() and value is not None}
     names = {name: scenario[name] for name in ("software", "generation")}
-    pace = SoftwareCalibration({"software_year": scenario["software_year"]}, **names)
+    pace = Calibration({"software_year": scenario["software_year"]}, **names)
     assert fk.evaluate(pace.apply(given), "step_s")["step_s"] == pytest.approx(validated, rel=1e-9)
     batch = given.pop("global_batch_size")
     layout = {name: given.pop(name) for name in (*PARTS, "micro_batch_size")}

@@ -9,8 +9,9 @@ from benchmarks.fit_software import residuals
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers import frameworks
+from factorykit.model.performance.calibration import calibrated_on_software
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
-from factorykit.model.performance.software import RUNS, calibrated_on_software, shared_residual
+from factorykit.model.performance.software import RUNS, shared_residual
 from factorykit.model.performance.training_runs import prepared
 from factorykit.model.validation.validate import errors
 
@@ -24,7 +25,7 @@ def bridge():
 
 @pytest.fixture(scope="module")
 def layouts(bridge):
-    return evaluate(prepared(bridge.head(20))[0], LAYOUT_FEATURES)
+    return evaluate(prepared(bridge.head(20))[0], LAYOUT_FEATURES).select(LAYOUT_FEATURES)
 
 
 def test_the_shipped_residuals_are_those_of_the_model_and_the_table(bridge):

@@ -11,7 +11,6 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
-from factorykit.core.vocabulary import quantity
 from factorykit.engine import progress
 from factorykit.model.performance import training_runs
 from factorykit.model.planning.summary import LITTLE_MEASURED
@@ -41,7 +40,8 @@ def test_every_plan_can_be_made_a_scenario(llama: fk.Plan) -> None:
 def test_days_and_dollars_by_hand(llama: fk.Plan) -> None:
     best = llama.best.row(0, named=True)
     steps = 15e12 / (best["global_batch_size"] * 8192.0)
-    pace = quantity("campaign_pace").default
+    pace = 1.35 * (fk.evaluate(llama.scenario, "training_flop")["training_flop"] / 1e24) ** -0.05
+    assert best["campaign_pace"] == pytest.approx(pace)
     days = pace * steps * best["step_s"] / best["goodput"] / 86400.0
     assert best["wall_days"] == pytest.approx(days)
     nodes = best["accelerators"] / 8.0 + best["spare_nodes"]
@@ -353,3 +353,15 @@ def test_a_plan_as_it_was_run_takes_the_conditions_of_the_published_run() -> Non
     assert "software_year" in run.compare(today)["quantity"].to_list()
     with pytest.raises(ScenarioError, match="as_run needs a model whose run is published, got 'qwen3_8b'"):
         fk.plan("qwen3_8b", as_run=True)
+
+
+def test_a_power_limit_lowers_power_and_energy_and_lengthens_the_run() -> None:
+    plans = [
+        fk.plan("llama3_8b", tokens="1T", counts=64, chips="h100_sxm", power_limit_share=share).best.row(0, named=True)
+        for share in (1.0, 0.7)
+    ]
+    full, limited = plans
+    saved_w = full["facility_power_w"] - limited["facility_power_w"]
+    assert saved_w == pytest.approx(1.1 * 64 * 0.3 * 650.0)
+    assert limited["training_energy_kwh"] < full["training_energy_kwh"]
+    assert limited["wall_days"] > full["wall_days"]

@@ -67,3 +67,15 @@ def test_tools_that_take_longest_limit_the_step():
 def test_an_invalid_plan_gives_the_reason(given, message):
     with pytest.raises(ScenarioError, match=message):
         fk.post_train(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batch": 4096, "samples": 1024}, "batch = 4,096 must be at most samples = 1,024"),
+        ({"policy_lag_steps": 1}, "rollouts and training off policy need an accelerator each"),
+    ],
+)
+def test_a_batch_beyond_the_samples_and_one_accelerator_for_both_sides_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=message):
+        fk.post_train("llama3_8b", 1, **given)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import factorykit as fk
+from factorykit.formulas.serving.decode import accepted_tokens
+from factorykit.formulas.serving.prefill import prefill_flop
 
 LOAD = {"load": 10.0, "prefill_separate": 0.0}
 
@@ -61,3 +63,39 @@ def test_a_fleet_below_one_replica_is_refused() -> None:
         fk.serve("llama3_405b", "h100_sxm", fleet=4, prefill_separate=0.0)
     with pytest.raises(fk.FactorykitError, match="objective"):
         fk.serve("llama3_70b", "h100_sxm", fleet=16, objective="j_per_token")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({**LOAD, "ttft": 0}, "ttft must be above 0 s, got 0"),
+        ({**LOAD, "tpot": "0 ms"}, "tpot must be above 0 s, got 0 ms"),
+        ({**LOAD, "chips": []}, "chips must name at least one chip"),
+        ({"users": 0}, r"serving_users = 0.0 is outside \(0, inf\); Users must be above 0"),
+    ],
+)
+def test_limits_chips_and_users_of_zero_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=message):
+        fk.serve("llama3_8b", **given)
+
+
+def test_a_prompt_that_the_cache_holds_computes_its_last_token() -> None:
+    """The logits of the last token give the first of the answer: vLLM recomputes it at a hit of the whole prompt."""
+    whole, half = (fk.serve("llama3_8b", "h200_sxm", **LOAD, cached_input_share=share).best for share in (1.0, 0.5))
+    assert 0.0 < whole["prefill_s"] < half["prefill_s"]
+    assert whole["usd_per_million_cached_tokens"] > 0.0
+    work = ("active_parameters", "embedding_parameters", "input_tokens", "attention_layers", "attention_heads")
+    given = dict(zip(work, (8e9, 5e8, 1000.0, 32.0, 32.0), strict=True)) | {"head_size": 128.0, "rope_head_size": 0.0}
+    given |= {"value_head_size": 128.0}
+    assert prefill_flop(cached_input_share=1.0, **given) == 2.0 * 7.5e9 + 32.0 * 32.0 * 256.0 * 2000.0
+
+
+@pytest.mark.parametrize("drafts", [1.0, 3.0])
+def test_drafts_that_are_all_accepted_add_a_token_each(drafts: float) -> None:
+    assert accepted_tokens(drafts, 1.0) == pytest.approx(drafts + 1.0, rel=1e-6)
+
+
+def test_accelerators_without_a_price_are_counted() -> None:
+    free = fk.serve("llama3_8b", "h200_sxm", **LOAD, rental_usd_per_accelerator_h=0.0).best
+    fewest = fk.serve("llama3_8b", "h200_sxm", **LOAD, objective="accelerators").best
+    assert free["accelerators"] == fewest["accelerators"]

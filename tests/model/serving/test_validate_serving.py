@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factorykit as fk
+from benchmarks.validation import configurations, regrets
 from factorykit.core.errors import ScenarioError
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import architecture_of, read_point
+from factorykit.model.serving.validate import sweep
 
 ROW = {"id": "mine", "backend": "vllm", "model_path": "meta-llama/Llama-3.1-70B", "system": "h200_sxm"}
 ROW |= {"mode": "agg", "precision": "fp8", "isl": 1024, "osl": 1024, "batch_size": 16, "tp_size": 4}
@@ -125,6 +127,49 @@ def test_a_row_needs_no_measured_column_and_more_users_wait_longer() -> None:
     assert few["reason"] is None
     assert unknown["tpot_s"] is None
     assert "unheard/of" in unknown["reason"]
+
+
+def test_requests_whose_cache_does_not_fit_wait_while_the_others_run() -> None:
+    """Llama 3 70B in 8 bits on one H200: 57 GB are left, and 1.34 GB a request of 8,192 tokens in 8 bits."""
+    loads = (16, 32, 64, 128, 256)
+    rows = [ROW | {"tp_size": 1, "isl": 8192, "backend": "trtllm", "batch_size": load} for load in loads]
+    found = predict.rows_of([read_point(row) for row in rows])
+    running, waiting = found.decode["concurrent_requests"].to_numpy(), found.load["waiting"].to_numpy()
+    assert running * waiting == pytest.approx(np.array(loads))
+    assert waiting[:2].tolist() == [1.0, 1.0]
+    assert running[-1] == running[-2] == pytest.approx(57e9 / 1.51e9 * 1.25, rel=0.05)
+    latencies = predict.physics(found)
+    per_token, first = latencies.tpot, latencies.ttft
+    assert per_token[-1] == per_token[-2]
+    assert waiting[-1] * (first[-2] + 1023.0 * per_token[-1]) == pytest.approx(
+        waiting[-2] * (first[-1] + 1023.0 * per_token[-1])
+    )  # Little: as many requests run at either load
+
+
+def test_measured_points_beyond_the_memory_wait_as_long_as_the_formulas_say() -> None:
+    """Of the points that wait at least half as long as they run, by the formulas; before, these found a tenth."""
+    rows, _, ttft, tpot = predict.measured()
+    full = (rows.load["waiting"] > 1.5).to_numpy()
+    assert full.sum() >= 5
+    assert np.median(np.abs(ttft[full])) < 0.5
+    assert np.median(np.abs(tpot[full])) < 0.3
+
+
+def test_points_of_one_layout_are_one_sweep_however_its_mean_is_rounded() -> None:
+    words = {"engine": "vllm"}
+    layout = {"input_tokens": 1.0, "output_tokens": 1.0, "attention_data_parallel": 1.0}
+    first, second = (sweep(words, {**layout, "tensor_parallel": size}) for size in (8.0, 7.999999999999998))
+    assert first == second
+
+
+def test_a_configuration_that_is_predicted_exactly_is_chosen_without_regret() -> None:
+    rows = predict.measured()[0]
+    sweeps = [" ".join(row.values()) for row in rows.words]
+    exact = configurations(rows, sweeps, sweeps, ("ttft", "tpot"))
+    some = exact.filter(sweep="vllm b200 llama3_70b agg fp8")
+    found = pl.concat(regrets(each) for _, each in some.group_by("input_tokens", "output_tokens"))
+    assert found.height >= 20
+    assert found["regret"].max() < 0.01
 
 
 def test_an_unmeasured_chip_has_a_wider_interval_than_a_measured_one() -> None:

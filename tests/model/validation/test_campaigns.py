@@ -7,7 +7,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError
-from factorykit.core.vocabulary import quantity
+from factorykit.formulas import compute
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.planning.candidates import nearest_batch
 from factorykit.model.planning.published_runs import published_runs
@@ -35,11 +35,28 @@ def test_campaigns_are_slower_than_their_best_layout(found):
 
 
 def test_the_pace_of_plans_is_that_of_published_runs(found):
-    middle, sigma = fit_pace(found)
-    assert quantity("campaign_pace").default == pytest.approx(math.exp(middle), rel=0.03)
-    row = fk.table("ranges").filter(quantity="campaign_pace").collect().row(0, named=True)
+    flop = published_runs().select("run", "training_flop")
+    intercept, slope, sigma = fit_pace(found.join(flop, on="run"))
+    assert pytest.approx(math.exp(intercept), rel=0.03) == compute.PACE_AT_1E24
+    assert pytest.approx(slope, abs=0.005) == compute.PACE_TREND
+    row = fk.table("ranges").filter(quantity="campaign_factor").collect().row(0, named=True)
     for end, sign in (("low", -1.0), ("high", 1.0)):
-        assert row[end] == pytest.approx(math.exp(middle + sign * NORMAL_95 * sigma), rel=0.05)
+        assert row[end] == pytest.approx(math.exp(sign * NORMAL_95 * sigma), rel=0.05)
+
+
+def test_larger_runs_come_nearer_to_their_best_layout():
+    """Slope of Theil and Sen: its 90 % interval over the published runs does not hold zero."""
+    runs = fk.validate_plans().join(published_runs().select("run", "training_flop"), on="run").drop_nulls("pace")
+    slopes = [fit_pace(runs.sample(fraction=1.0, with_replacement=True, seed=seed))[1] for seed in range(200)]
+    assert pl.Series(slopes).quantile(0.95) < 0.0
+
+
+def test_the_slope_of_theil_and_sen_ignores_an_outlier():
+    paces = pl.DataFrame({"training_flop": [1e22, 1e23, 1e24, 1e25, 1e26], "spread": 0.1})
+    line = paces.with_columns(pace=1.2 * (pl.col("training_flop") / 1e24) ** -0.1)
+    outlier = line.with_columns(pace=pl.when(pl.col("training_flop") == 1e26).then(50.0).otherwise("pace"))
+    for runs in (line, outlier):
+        assert fit_pace(runs)[:2] == pytest.approx((math.log(1.2), -0.1), rel=1e-9)
 
 
 def test_a_plan_has_the_days_and_the_interval_that_are_validated():

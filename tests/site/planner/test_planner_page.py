@@ -68,6 +68,33 @@ def typed(page: Any, name: str, text: str) -> None:
     answered(page)
 
 
+def test_numbers_are_read_and_shown_as_in_python(plan: Callable[..., Any]) -> None:
+    page = plan("?v=1")
+    wrong = '[data-name="sequence_length"] .fkp-wrong'
+    page.get_by_text("More choices").click()
+    typed(page, "sequence_length", "32k")
+    with pytest.raises(fk.FactorykitError) as refusal:
+        quantity("sequence_length").check("32k")
+    assert page.text_content(wrong).partition(" can be ")[2] == str(refusal.value).partition(" can be ")[2]
+    typed(page, "sequence_length", "32Ki")
+    assert page.url.endswith("?v=1&sequence_length=32768")
+    typed(page, "accelerators", "32768")
+    assert page.input_value('input[name="accelerators"]') == "32,768"
+    typed(page, "tokens", "15")
+    assert "Training tokens: 15 is unusual; usual is 10" in page.text_content(".fkp-noted")
+    typed(page, "tokens", "15T")
+    assert not page.text_content(".fkp-noted")
+
+
+def test_a_run_as_it_was_has_no_limit_of_the_reader(plan: Callable[..., Any]) -> None:
+    page = plan("?v=2&model=llama3_405b")
+    page.get_by_role("button", name="As it was run").click()
+    answered(page)
+    assert "deadline" not in page.text_content(".fkp-says")
+    days = fk.plan("llama3_405b", as_run=True).best["wall_days"].item()
+    assert value(page, "wall_days") == f"{days:.3g} d"
+
+
 def test_typed_values_are_evaluated_stored_and_undone(plan: Callable[..., Any]) -> None:
     page = plan("?v=1")
     before = value(page, "wall_days")

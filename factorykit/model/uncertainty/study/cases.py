@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 CASES_A_PART: Final = 16
 """Calls in a part: the work that a killed worker loses."""
 VERBS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "plan": ("model.planning.plan", lambda found: found.plans),
-    "schedule": ("model.operations.schedule", lambda found: found.summary),
-    "search": ("model.performance.search", lambda found: found.collect()),
-    "sensitivity": ("model.uncertainty.sample", lambda found: found),
-    "simulate": ("model.operations.simulate", lambda found: found),
-    "timeline": ("model.operations.simulate", lambda found: found),
+    "plan": ("model.planning.plan", lambda result: result.plans),
+    "schedule": ("model.operations.schedule", lambda result: result.summary),
+    "search": ("model.performance.search", lambda result: result.collect()),
+    "sensitivity": ("model.uncertainty.sample", lambda result: result),
+    "simulate": ("model.operations.simulate", lambda result: result),
+    "timeline": ("model.operations.simulate", lambda result: result),
 }
 """Module of a function, and the rows of its result that are kept."""
 
@@ -96,8 +96,8 @@ class Cases(Design):
         import polars as pl
 
         first = number * CASES_A_PART
-        found = [self._case(case) for case in range(first, min(first + CASES_A_PART, len(self.cases)))]
-        return pl.concat(found, how="diagonal_relaxed")
+        frames = [self._case(case) for case in range(first, min(first + CASES_A_PART, len(self.cases)))]
+        return pl.concat(frames, how="diagonal_relaxed")
 
     def _case(self, number: int) -> pl.DataFrame:
         import polars as pl
@@ -105,10 +105,10 @@ class Cases(Design):
         module, rows = VERBS[self.verb]
         error = pl.lit(None, pl.String)
         try:
-            found = pl.DataFrame(rows(getattr(import_module(f"factorykit.{module}"), self.verb)(**self.cases[number])))
+            frame = pl.DataFrame(rows(getattr(import_module(f"factorykit.{module}"), self.verb)(**self.cases[number])))
         except (FactorykitError, TypeError) as refusal:
-            found, error = pl.DataFrame({"case": [number]}), pl.lit(str(refusal))
-        return found.select(pl.lit(number, pl.Int64).alias("case"), pl.exclude("case"), error.alias("error"))
+            frame, error = pl.DataFrame({"case": [number]}), pl.lit(str(refusal))
+        return frame.select(pl.lit(number, pl.Int64).alias("case"), pl.exclude("case"), error.alias("error"))
 
     def describe(self) -> dict[str, Any]:
         """Return the verb and the cases; a frame among their arguments by its digest."""

@@ -231,9 +231,9 @@ def _complete(design: Design, folder: Path, verb: str, engine: str) -> Study:
             with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
                 backends.run(engine, partial(write, stage), design, missing, [stage], size)
     finally:
-        found = {path.name: _size_and_time(path) for path in _parts_in(folder).values() if path.exists()}
-        if found != verified:
-            atomic_io.write_file(folder / VERIFIED, json.dumps(found))
+        current = {path.name: _size_and_time(path) for path in _parts_in(folder).values() if path.exists()}
+        if current != verified:
+            atomic_io.write_file(folder / VERIFIED, json.dumps(current))
     return Study(folder, manifest)
 
 
@@ -254,10 +254,10 @@ def _changed(folder: Path, parts: Iterable[Path]) -> list[Path]:
 def _verified(folder: Path) -> dict[str, Any]:
     """Return size and time of the parts that were complete when a call ended."""
     try:
-        found = text_io.parse_json(text_io.read_bytes(folder / VERIFIED))
+        record = text_io.parse_json(text_io.read_bytes(folder / VERIFIED))
     except (DatasetError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _size_and_time(path: Path) -> list[int]:
@@ -304,8 +304,8 @@ def _digest_of(path: Path, _size: int, _modified: int) -> str:
 
 def _parts_in(folder: Path) -> dict[int, Path]:
     """Return the parts by number."""
-    found = ((PART.fullmatch(path.name), path) for path in folder.glob("*"))
-    return {int(name[1]): path for name, path in found if name}
+    matches = ((PART.fullmatch(path.name), path) for path in folder.glob("*"))
+    return {int(name[1]): path for name, path in matches if name}
 
 
 def _manifest(design: Design, verb: str) -> dict[str, Any]:
