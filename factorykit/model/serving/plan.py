@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from factorykit.model.scenario.scenario import Scenario
 
 SIZES: Final = (1, 2, 4, 8)
-"""Accelerators of a worker: those of one node."""
+"""Accelerators of a worker, or of a stage of its pipeline: those of one node."""
+STAGES: Final = (1, 2, 4, 8)
+"""Nodes of a worker: a pipeline over the fewest that hold the model."""
 REQUESTS: Final = tuple(sorted({2**power for power in range(11)} | {3 * 2**power for power in range(9)}))
 """Concurrent requests of a decode worker."""
 WORKERS: Final = ((1, 1), (1, 2), (1, 4), (2, 1), (4, 1))
@@ -147,7 +149,8 @@ class ServingPlan(Plotted):
 
 def _layout(row: Mapping[str, Any], side: str) -> str:
     kind = "attention_data_parallel" if row[f"{side}attention_data_parallel"] > 1 else "tensor_parallel"
-    return f"{kind.replace('_', ' ')} {row[side + kind]:.0f}"
+    stages = f", pipeline parallel {row['pipeline_parallel']:.0f}" if row["pipeline_parallel"] > 1 else ""
+    return f"{kind.replace('_', ' ')} {row[side + kind]:.0f}{stages}"
 
 
 def serve(
@@ -214,7 +217,7 @@ def serve(
     Raises
     ------
     FactorykitError
-        If a name or value is invalid, values contradict each other, or the model fits on no chip in one node; the
+        If a name or value is invalid, values contradict each other, or the model fits on no chip in eight nodes; the
         message says how many bytes are missing.
 
     Notes
@@ -266,7 +269,7 @@ def serve(
     prices, used = _prices(question, names)
     words = {"engine": engine, "model": key, "format": precision}
     fleet = demand.get("accelerators", math.inf)
-    rows, memory = _fitting(question, _candidates(question, prices["accelerator"], precision), words, fleet)
+    rows, memory = _fitting(question, prices["accelerator"].to_list(), words, fleet)
     value = pl.col(objective) if math.isinf(fleet) else 1.0 / pl.col("requests_per_s")
     wish = Wish(limits, value, math.isinf(fleet) and objective in OBJECTIVES[:2], demand)
     found = pl.DataFrame(predict.latencies(rows, intervals=False))
@@ -340,8 +343,8 @@ def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, fro
     return pl.DataFrame(found), used
 
 
-def _candidates(question: Question, names: Iterable[str], precision: str) -> list[pl.DataFrame]:
-    """Return decode and prefill workers of all chips, layouts of one node, numbers of workers and concurrencies."""
+def _candidates(question: Question, names: Iterable[str], precision: str, stages: int) -> list[pl.DataFrame]:
+    """Return decode and prefill workers of all chips, layouts of a stage, numbers of workers and concurrencies."""
     import polars as pl
 
     layouts = pl.DataFrame(
@@ -350,7 +353,7 @@ def _candidates(question: Question, names: Iterable[str], precision: str) -> lis
     if not question.values.get("experts"):
         layouts = layouts.filter(pl.col("attention_data_parallel") == 1)
     chips = [{"accelerator": name, **hardware(chip(name), precision)} for name in dict.fromkeys(names)]
-    chosen = pl.DataFrame(chips).with_columns(kv_bytes_per_element=KV_BYTES[precision], pipeline_parallel=1.0)
+    chosen = pl.DataFrame(chips).with_columns(kv_bytes_per_element=KV_BYTES[precision], pipeline_parallel=float(stages))
     alone = chosen.join(layouts, how="cross").join(
         pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64), how="cross"
     )
@@ -375,10 +378,8 @@ def _candidates(question: Question, names: Iterable[str], precision: str) -> lis
     ]
 
 
-def _fitting(
-    question: Question, sides: list[pl.DataFrame], words: Mapping[str, str], fleet: float
-) -> tuple[predict.Rows, pl.DataFrame]:
-    """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
+def _with_memory(question: Question, sides: list[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the candidates with their memory and accelerators, and which of them fit."""
     import polars as pl
 
     decode, prefill = (question.asking(*MEMORY).on(side).resolve().run() for side in sides)
@@ -401,23 +402,43 @@ def _fitting(
         replica_accelerators=size + prompts,
         worker=size,
     )
-    fits = both["prompts_fit"] & (both["requests_in_memory"] >= both["concurrent_requests"])
-    if not fits.any():
-        least = both.sort("memory_left_bytes").row(-1, named=True)
+    return both, both["prompts_fit"] & (both["requests_in_memory"] >= both["concurrent_requests"])
+
+
+def _fitting(
+    question: Question, names: Sequence[str], words: Mapping[str, str], fleet: float
+) -> tuple[predict.Rows, pl.DataFrame]:
+    """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
+    import polars as pl
+
+    left, parts = list(names), []
+    tried = STAGES[:1] if "pipeline_parallel" in question.values else STAGES
+    for stages in tried:
+        sides = _candidates(question, left, words["format"], stages)
+        both, fits = _with_memory(question, sides)
+        parts.append([frame.filter(fits) for frame in (*sides, both)])
+        if not (left := [name for name in left if name not in parts[-1][-1]["accelerator"]]):
+            break
+    decode, prefill, fitting = map(pl.concat, zip(*parts, strict=True))
+    if fitting.is_empty():
+        largest, _ = _with_memory(question, _candidates(question, names, words["format"], tried[-1]))
+        least = largest.sort("memory_left_bytes").row(-1, named=True)
         missing = max(-least["memory_left_bytes"], least["request_kv_bytes"] / least["worker"])
         raise ScenarioError(
-            f"weights and cache fit on no layout of {max(SIZES)} accelerators or fewer: on {least['worker']:.0f} "
-            f"{least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each; give chips with more memory, a "
-            "narrower precision or fewer tokens"
+            f"weights and cache fit on no layout of {max(SIZES) * tried[-1]} accelerators or fewer: on "
+            f"{least['worker']:.0f} {least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each; give "
+            "chips with more memory, a narrower precision or fewer tokens"
         )
-    if (smallest := float(both.filter(fits)["replica_accelerators"].min())) > fleet:  # type: ignore[arg-type]
+    if (smallest := float(fitting["replica_accelerators"].min())) > fleet:  # type: ignore[arg-type]
         raise ScenarioError(f"fleet = {fleet:g} is too small: one replica needs {smallest:.0f} accelerators or more")
-    fits &= both["replica_accelerators"] <= fleet
-    both = both.filter(fits)
+    within = fitting["replica_accelerators"] <= fleet
+    both = fitting.filter(within)
     shared = {n: v for n, v in question.values.items() if not isinstance(v, str)}
     numbers = [
-        side.filter(fits).drop("accelerator").with_columns(**{n: pl.lit(v) for n, v in shared.items() if n not in side})
-        for side in sides
+        side.filter(within)
+        .drop("accelerator")
+        .with_columns(**{n: pl.lit(v) for n, v in shared.items() if n not in side})
+        for side in (decode, prefill)
     ]
     apart = pl.col("prefill_separate")
     load = both.select(

@@ -226,9 +226,10 @@ class Serve {
 
   layout(row) {
     const of = (side) => (row[`${side}attention_data_parallel`] > 1 ? `attention data parallel ${row[`${side}attention_data_parallel`]}` : `tensor parallel ${row[`${side}tensor_parallel`]}`);
+    const stages = row.pipeline_parallel > 1 ? `, pipeline parallel ${row.pipeline_parallel}` : "";
     const many = (count, kind) => `${count} ${kind} worker${count > 1 ? "s" : ""}`;
-    if (!row.prefill_workers) return of("");
-    return `${many(row.prefill_workers, "prefill")} of ${of("prefill_")}, ${many(row.decode_workers, "decode")} of ${of("")}`;
+    if (!row.prefill_workers) return `${of("")}${stages}`;
+    return `${many(row.prefill_workers, "prefill")} of ${of("prefill_")}, ${many(row.decode_workers, "decode")} of ${of("")}${stages}`;
   }
 
   sentence({ best, breaks, binds }) {

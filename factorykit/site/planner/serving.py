@@ -102,7 +102,7 @@ def model_script() -> str:
         "answerNames": plan.ANSWERS,
         "orderingNames": ORDERING,
         "single": plan.SINGLE,
-        **{name.lower(): getattr(plan, name) for name in ("SIZES", "REQUESTS", "WORKERS", "LIMITS")},
+        **{name.lower(): getattr(plan, name) for name in ("SIZES", "STAGES", "REQUESTS", "WORKERS", "LIMITS")},
         **{name.lower(): getattr(residual, name) for name in PROCESS},
         "constants": {name: residual.constants(name) for name in plan.LIMITS},
         "weights": {name: _weights(predict.process(name)) for name in plan.LIMITS},

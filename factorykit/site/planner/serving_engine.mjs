@@ -97,11 +97,11 @@ export class Serving {
   }
 
   // The candidates of a chip in the order of Python, without and with separate prefill, that fit or not.
-  candidates({ model: name, engine, precision, given }, chip) {
+  candidates({ model: name, engine, precision, given }, chip, stages) {
     const { model } = this;
     const shape = this.shapes[name];
     const layouts = this.layouts(shape);
-    const common = { ...shape, ...model.chips[chip][precision], kv_bytes_per_element: model.kv[precision], pipeline_parallel: 1, ...layouts[0], concurrent_requests: 1, prefill_separate: 0, ...given };
+    const common = { ...shape, ...model.chips[chip][precision], kv_bytes_per_element: model.kv[precision], pipeline_parallel: stages, ...layouts[0], concurrent_requests: 1, prefill_separate: 0, ...given };
     const queued = { ...common, ...this.queue(engine, 1) };
     const prompts = new Map();
     const prefill = (layout, requests, separate, step) => {
@@ -110,6 +110,7 @@ export class Serving {
       return prompts.get(key);
     };
     const groups = [[], []];
+    const { pipeline_parallel } = common;
     for (const separate of [0, 1]) {
       for (const layout of layouts) {
         for (const requests of model.requests.filter((count) => count >= layout.attention_data_parallel)) {
@@ -117,7 +118,7 @@ export class Serving {
           for (const other of separate ? layouts : [layout]) {
             for (const [prefills, decodes] of separate ? model.workers : [[0, 1]]) {
               const prompt = prefill(other, Math.max((requests * decodes) / Math.max(prefills, 1), 1), separate, separate ? 0 : decode.decode_step_s);
-              groups[separate].push({ chip, decode, prompt, layout, other, requests, prefills, decodes, separate });
+              groups[separate].push({ chip, pipeline_parallel, decode, prompt, layout, other, requests, prefills, decodes, separate });
             }
           }
         }
@@ -142,10 +143,18 @@ export class Serving {
     const { requests_per_s: _, ...asked } = given;
     const key = JSON.stringify([name, chips, engine, precision, asked]);
     if (this.kept.has(key)) return this.kept.get(key);
-    const sets = chips.map((chip) => this.candidates(question, chip));
-    const all = [0, 1].flatMap((separate) => sets.flatMap((set) => set[separate]));
-    const fitting = all.filter((it) => this.fits(it));
-    if (!fitting.length) throw new Error(this.missing(all));
+    const fitting = [];
+    let [left, all, nodes] = [chips, [], 1];
+    for (const stages of "pipeline_parallel" in given ? [1] : this.model.stages) {
+      const sets = left.map((chip) => this.candidates(question, chip, stages));
+      all = [0, 1].flatMap((separate) => sets.flatMap((set) => set[separate]));
+      nodes = stages;
+      const added = all.filter((it) => this.fits(it));
+      fitting.push(...added);
+      left = left.filter((chip) => !added.some((it) => it.chip === chip));
+      if (!left.length) break;
+    }
+    if (!fitting.length) throw new Error(this.missing(all, nodes));
     const means = new Map();
     for (const it of fitting) {
       const words = { engine, chip: it.chip, model: name, mode: it.separate ? "disagg" : "agg", format: precision };
@@ -161,10 +170,10 @@ export class Serving {
     return fitting;
   }
 
-  missing(all) {
+  missing(all, stages) {
     const least = all.reduce((best, it) => (it.memory_left_bytes >= best.memory_left_bytes ? it : best));
     const bytes = Math.max(-least.memory_left_bytes, least.decode.request_kv_bytes / least.worker);
-    return `weights and cache fit on no layout of ${this.model.sizes.at(-1)} accelerators or fewer: on ${least.worker} ${least.chip} about ${(bytes / GIGA).toLocaleString("en", DIGITS)} GB are missing on each; give chips with more memory, a narrower precision or fewer tokens`;
+    return `weights and cache fit on no layout of ${this.model.sizes.at(-1) * stages} accelerators or fewer: on ${least.worker} ${least.chip} about ${(bytes / GIGA).toLocaleString("en", DIGITS)} GB are missing on each; give chips with more memory, a narrower precision or fewer tokens`;
   }
 
   // The quantities on which the answers of a candidate with given latencies depend, besides those of the model.
@@ -317,7 +326,7 @@ const objective = ({ fleet, objective: name }) => (fleet === undefined ? (row) =
 // A row without what only the engine uses.
 function plain({ it, ...row }) {
   const other = Object.fromEntries(Object.entries(it.other).map(([name, value]) => [`prefill_${name}`, value]));
-  return meant({ ...row, ...it.layout, ...other, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes }, it);
+  return meant({ ...row, ...it.layout, ...other, pipeline_parallel: it.pipeline_parallel, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes }, it);
 }
 
 // A row without the time between tokens where an answer has one token.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import polars as pl
 import pytest
 
 import factorykit as fk
@@ -89,7 +90,18 @@ def test_limits_that_cannot_be_kept_give_the_nearest_plan_with_a_note() -> None:
 
 def test_a_model_that_does_not_fit_names_the_missing_bytes() -> None:
     with pytest.raises(ScenarioError, match=r"on 8 h100_sxm about \d+\.\d GB are missing"):
-        fk.serve("deepseek_v3", "h100_sxm", load=1.0)
+        fk.serve("deepseek_v3", "h100_sxm", load=1.0, pipeline_parallel=1)
+
+
+def test_a_model_larger_than_a_node_is_served_by_a_pipeline_of_nodes() -> None:
+    """Llama 3.1 405B in 16 bits takes 811 GB: more than eight H100 of 80 GB hold, and less than sixteen."""
+    asked = {"load": 1.0, "precision": "bf16"}
+    plan = fk.serve("llama3_405b", "h100_sxm", **asked)
+    assert (plan.best["pipeline_parallel"], plan.best["replica_accelerators"]) == (2.0, 16.0)
+    assert "pipeline parallel 2" in str(plan)
+    both = fk.serve("llama3_405b", ["h100_sxm", "b200"], **asked).candidates
+    stages = dict(both.group_by("accelerator").agg(pl.col("pipeline_parallel").unique().sort()).iter_rows())
+    assert stages == {"h100_sxm": [2.0], "b200": [1.0]}
 
 
 def test_inputs_are_read_as_in_every_verb() -> None:
