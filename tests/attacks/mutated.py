@@ -91,6 +91,9 @@ CALIBRATION = {
     "excluded": {"3": "no time"},
     "rows": 5,
     "layouts": [],
+    "software": "nemo",
+    "generation": "hopper",
+    "without": ["a", "b"],
 }
 SACCT = """JobID|User|State|Submit|Start|End|AllocNodes|AllocTRES|NodeList
 7|ann|NODE_FAIL|2026-03-01T08:00:00|2026-03-01T08:10:00|2026-03-01T20:00:00|2|gres/gpu=16|n[1-2]

@@ -100,7 +100,7 @@ def test_bad_values_are_refused(value: object) -> None:
 
 
 def test_a_chart_without_its_inputs_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Live, "found", lambda *_: None)
+    monkeypatch.setattr(Live, "initial", lambda *_: None)
     with pytest.raises(MissingQuantity, match="give"):
         _ = goodput_by_interval().parameters
 
