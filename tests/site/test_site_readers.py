@@ -58,6 +58,7 @@ def step(page: Any, name: str) -> int:
         page.locator("#found li a").first.click()
         return 3
     if name == "circle":
+        page.wait_for_load_state()  # before styles are there, the circles are elsewhere
         page.locator(".world a").last.click(force=True)  # circles overlap: the tap opens the upper one
     elif name.startswith("Filter") and ":" in name:
         page.get_by_role("button", name=name.partition(":")[0], exact=True).click()

@@ -73,7 +73,8 @@ def search(
         Sequences of one optimizer step.
     objective
         Quantity that makes a layout better: the least of it is best, or the most of ``predicted_mfu``. Times and costs
-        of a whole run follow from the step time if the cluster gives ``tokens`` and their inputs.
+        of a whole run follow from the step time if the cluster gives ``tokens`` and their inputs; those of a plan also
+        count the pace of published campaigns.
     choices
         Values to try for parts of a layout instead of the defaults: ``{"zero_stage": [1], "recompute": ["full"]}``.
     keep_excluded

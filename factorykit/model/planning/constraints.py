@@ -225,6 +225,8 @@ def limits_of(given: dict[str, Any], **limits: Any) -> Limits:
     """
     if "nodes" in given and "accelerators" not in given:
         raise ScenarioError("nodes alone are not an input of a plan; give counts, the numbers of accelerators")
+    if "mfu" in given:
+        raise ScenarioError("mfu is not an input of a plan, whose layout decides it; fk.evaluate takes an mfu")
     named = {LIMITS[name]: name for name in limits if LIMITS[name] in given}
     check_not_both({name: limits[name] for name in named.values()}, LIMITS)
     read = {field: float(quantity(field).check(given.pop(field))) for field in named}
