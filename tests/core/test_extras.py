@@ -44,7 +44,7 @@ WORKING = (
     "fk.compare({'a': RUN, 'b': RUN}, 'training_s')",
     "fk.build_or_rent(RUN)",
     "fk.audit()",
-    "fk.plan('llama3_8b', tokens='1T', chips='h100_sxm', counts=[64], draws=16, mfu=fk.Triangular(0.3, 0.4, 0.5))",
+    "fk.plan('llama3_8b', tokens='1T', chips='h100_sxm', counts=[64], draws=16, pue=fk.Triangular(1.05, 1.1, 1.2))",
     "[pydoc.render_doc(module) for module in (fk, fk.fleet, fk.lifetimes, fk.reliability)]",
     "fk.sql('select 1')",
 )
