@@ -342,7 +342,10 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
         left = [count for count in left if count not in lost]
         return rows
 
-    rows = kept(search.within(left), f"no layout{request.given_parts} divides the model and the batch")
+    undivided = f"no layout{request.given_parts} divides the model and the batch"
+    if fixed["tokens"] < fixed["sequence_length"]:
+        undivided = f"tokens = {fixed['tokens']:g} are less than one sequence of {fixed['sequence_length']:,.0f}"
+    rows = kept(search.within(left), undivided)
     rows = kept(rows.filter(pl.col("layouts") > 0), f"no layout{request.given_parts} fits in memory{state_note(fixed)}")
     if request.sites:
         rows = rows.join(site_table(request.sites), how="cross", maintain_order="left_right")
