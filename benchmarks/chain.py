@@ -83,7 +83,8 @@ ARITHMETIC = [
 
 def inputs() -> pl.DataFrame:
     rng = np.random.default_rng(0)
-    return pl.DataFrame({name: rng.uniform(low, high, ROWS) for name, (low, high) in RANGES.items()})
+    frame = pl.DataFrame({name: rng.uniform(low, high, ROWS) for name, (low, high) in RANGES.items()})
+    return frame.with_columns(pl.max_horizontal("parameters", "active_parameters").alias("parameters"))
 
 
 def by_hand_in_polars(frame: pl.LazyFrame) -> pl.LazyFrame:
