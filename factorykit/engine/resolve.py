@@ -546,10 +546,8 @@ def _ways(name: str, inputs: Collection[str], supply: _Supply) -> Iterator[str]:
 
 def _reached(names: Iterable[str], needs: Mapping[str, tuple[str, ...]], without: str = "") -> set[str]:
     """Return the quantities that some need and themselves, beyond one that is given."""
-    reached, open_names = (
-        {without},
-        list(names),
-    )  # not recursive: alternative models may form a cycle, refused elsewhere
+    # Not recursive: alternative models may form a cycle, refused elsewhere.
+    reached, open_names = {without}, list(names)
     while open_names:
         if (name := open_names.pop()) not in reached:
             reached.add(name)

@@ -7,9 +7,10 @@ from factorykit.core.types import Numeric
 
 TENTH = 0.1
 """Added by the published function for each unit of its overhead multiplier."""
+PACE_FLOP = 1e24
 PACE_AT_1E24 = 1.35
 PACE_TREND = -0.05
-"""Pace of a published run of 1e24 FLOP, and its exponent by compute: Theil-Sen line of `validate_plans`."""
+"""Compute of a published run, its pace, and the exponent of the pace by compute: Theil-Sen line of `validate_plans`."""
 
 
 def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
@@ -236,7 +237,7 @@ def campaign_pace_typical(training_flop: Numeric, campaign_factor: Numeric) -> N
     >>> [round(campaign_pace_typical(flop, 1.0), 2) for flop in (3.8e25, 3.8e22)]
     [1.13, 1.59]
     """
-    return campaign_factor * PACE_AT_1E24 * (training_flop / 1e24) ** PACE_TREND
+    return campaign_factor * PACE_AT_1E24 * (training_flop / PACE_FLOP) ** PACE_TREND
 
 
 def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:

@@ -346,7 +346,9 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
     if fixed["tokens"] < fixed["sequence_length"]:
         undivided = f"tokens = {fixed['tokens']:g} are less than one sequence of {fixed['sequence_length']:,.0f}"
     rows = kept(search.within(left), undivided)
-    rows = kept(rows.filter(pl.col("layouts") > 0), f"no layout{request.given_parts} fits in memory{state_note(fixed)}")
+    fitting = rows.filter(pl.col("layouts") > 0)
+    note = state_note(fixed) if fitting.height < rows.height else ""
+    rows = kept(fitting, f"no layout{request.given_parts} fits in memory{note}")
     if request.sites:
         rows = rows.join(site_table(request.sites), how="cross", maintain_order="left_right")
     if way == "rent" and request.offers is not None:

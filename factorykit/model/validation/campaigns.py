@@ -11,7 +11,7 @@ from factorykit.core.validation import frame
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.progress import progress
 from factorykit.engine.providers.defaults import by_accelerator
-from factorykit.formulas.compute import PACE_AT_1E24, PACE_TREND
+from factorykit.formulas.compute import PACE_AT_1E24, PACE_FLOP, PACE_TREND
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.planning import uncertainty
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 NEEDED: Final = ("run", "tokens", "parameters", "accelerator", "accelerators", "sequence_length", "measured_days")
 PACE: Final = "campaign_pace"
-PIVOT_FLOP: Final = 1e24
-SHIPPED: Final = (math.log(PACE_AT_1E24), PACE_TREND)
 DRAWS: Final = 64
 COVERAGE: Final = 0.9
 
@@ -72,9 +70,11 @@ def validate_plans(rows: pl.DataFrame | None = None) -> pl.DataFrame:
         pace=pl.col("measured_days") / pl.col("planned_days")
     )
     others = [plans.slice(0, n).vstack(plans.slice(n + 1)) if rows is None else None for n in range(plans.height)]
-    fitted = [(*SHIPPED, _shipped_spread()) if rest is None else fit_pace(rest) for rest in others]
+    fitted = [
+        (math.log(PACE_AT_1E24), PACE_TREND, _shipped_spread()) if rest is None else fit_pace(rest) for rest in others
+    ]
     intercept, slope, width = (pl.Series([fit[part] for fit in fitted]) for part in range(3))
-    middle = intercept + slope * (plans["training_flop"] / PIVOT_FLOP).log()
+    middle = intercept + slope * (plans["training_flop"] / PACE_FLOP).log()
     half = NORMAL_95 * (width.pow(2) + plans["spread"].pow(2)).sqrt()
     ends = {"wall_days_low": (middle - half).exp(), "wall_days_high": (middle + half).exp()}
     days, cost = pl.col("wall_days"), pl.col("run_cost_usd")
@@ -96,15 +96,15 @@ def validate_plans(rows: pl.DataFrame | None = None) -> pl.DataFrame:
 def fit_pace(plans: pl.DataFrame) -> tuple[float, float, float]:
     """Return the line of the logarithm of the pace by that of the compute, and the standard deviation of the rest.
 
-    The line is that of Theil and Sen, at ``PIVOT_FLOP``: the median slope between two runs, through the median. The
+    The line is that of Theil and Sen, at ``PACE_FLOP``: the median slope between two runs, through the median. The
     standard deviation is the least with which nine tenths of the runs lie within the 90 % interval of their plan, the
     ``spread`` of their step time included.
     """
     import polars as pl
 
     runs = plans.select("pace", "training_flop", "spread").drop_nulls()
-    x, y = ((runs[name] / unit).log() for name, unit in (("training_flop", PIVOT_FLOP), ("pace", 1.0)))
-    pairs = pl.DataFrame({"x": x, "y": y}).with_row_index().lazy()
+    x, y = ((runs[name] / unit).log() for name, unit in (("training_flop", PACE_FLOP), ("pace", 1.0)))
+    pairs = pl.DataFrame({"x": x, "y": y}).lazy()
     slopes = pairs.join_where(pairs, pl.col("x") < pl.col("x_right")).select(
         (pl.col("y_right") - pl.col("y")) / (pl.col("x_right") - pl.col("x"))
     )
