@@ -177,5 +177,5 @@ def _held(value: Term) -> str:
 
 def condition(holds: Callable[..., Any]) -> str:
     """Return a condition over quantities as an expression."""
-    holding = holds(*map(Symbol, arguments(holds)))
-    return as_javascript(term(float(holding)) if isinstance(holding, bool) else holding)
+    condition_term = holds(*map(Symbol, arguments(holds)))
+    return as_javascript(term(float(condition_term)) if isinstance(condition_term, bool) else condition_term)

@@ -267,10 +267,10 @@ def _least(fixed: Mapping[str, Any]) -> tuple[float, float, float]:
     needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
     computed = Question(fixed, outputs=needed, assume=True).resolve().run()
     work_s = computed["training_flop"] / (computed["peak_flop_per_s"] * TYPICAL_MFU)
-    return max(_holding(computed), work_s / MAX_RUN_S, 1.0), work_s, computed["scale_up_domain"]
+    return max(_accelerators_holding_state(computed), work_s / MAX_RUN_S, 1.0), work_s, computed["scale_up_domain"]
 
 
-def _holding(values: Mapping[str, float]) -> float:
+def _accelerators_holding_state(values: Mapping[str, float]) -> float:
     """Return the number of accelerators whose memory holds weights, gradients and optimizer."""
     return BYTES_PER_PARAMETER * values["parameters"] / values["accelerator_memory_bytes"]
 
@@ -278,7 +278,8 @@ def _holding(values: Mapping[str, float]) -> float:
 def state_note(fixed: Mapping[str, Any]) -> str:
     """Return how many accelerators the state of training fills, as the end of a sentence."""
     values = Question(fixed, outputs=("parameters", "accelerator_memory_bytes"), assume=True).resolve().run()
-    return f" ({BYTES_PER_PARAMETER:g} bytes a parameter fill {_holding(values):.1f} of these accelerators)"
+    count = _accelerators_holding_state(values)
+    return f" ({BYTES_PER_PARAMETER:g} bytes a parameter fill {count:.1f} of these accelerators)"
 
 
 def read_counts(counts: Any) -> list[float]:
