@@ -192,7 +192,7 @@ def wan_needed_bytes_per_s(
     A billion parameters over two sites, every step and every hundred, in Gbit/s:
 
     >>> allowed = [outer_allowed_s(0.9, 1.0, 2 / 3, steps, 0.1) for steps in (1.0, 100.0)]
-    >>> [round(wan_needed_bytes_per_s(2e9, 1.0, 2.0, 0.0, each) * 8e-9, 1) for each in allowed]
+    >>> [round(wan_needed_bytes_per_s(2e9, 1.0, 2.0, 0.0, budget) * 8e-9, 1) for budget in allowed]
     [205.7, 13.6]
     """
     sending = outer_allowed_s - 2.0 * (training_sites - 1.0) * wan_latency_s

@@ -176,17 +176,23 @@ class Layouts:
         return self._chain.known
 
     def sensible(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the layouts that meet the conditions, with ``excluded_by``, the first rule that a layout breaks."""
+        """Return the layouts that meet the conditions, with ``excluded_by``, the first rule that a layout breaks.
+
+        Conditions and rules of parts that the layouts do not have yet are left out.
+        """
         import polars as pl
 
+        present = {*self.known, *layouts.collect_schema()}
         for name, holds in CONDITIONS.items():
-            if name in self.tried and name not in self.chosen:
-                values = (pl.lit(self.fixed[n]) if n in self.fixed else pl.col(n) for n in arguments(holds))
-                layouts = layouts.filter(holds(*values))
-        first, _ = split(self._chain.open_steps, rules.RULED)
-        computed = {*self.known, *self.varied, *self.tried, *(step.quantity for step in first)}
-        violated = rules.violated_rule(list(rules.applicable_rules(computed, self.fixed)), self.known)
-        return add_columns(layouts, first).with_columns(violated.alias("excluded_by"))
+            columns = {n: pl.lit(self.fixed[n]) if n in self.fixed else pl.col(n) for n in arguments(holds)}
+            if name in self.tried and name not in self.chosen and {*present, *self.fixed}.issuperset(columns):
+                layouts = layouts.filter(holds(*columns.values()))
+        for step in split(self._chain.open_steps, rules.RULED)[0]:
+            if present.issuperset(step.arguments):
+                layouts = add_columns(layouts, [step])
+                present.add(step.quantity)
+        violated = rules.violated_rule(list(rules.applicable_rules(present, self.fixed)), self.known)
+        return layouts.with_columns(violated.alias("excluded_by"))
 
     def with_memory(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts with the least recomputation that fits, and their memory."""
@@ -254,21 +260,44 @@ def best_layouts(
     """
     import polars as pl
 
-    tried = candidates(fixed, choices, counts["accelerators"])
-    models = {**layout_models(), **using}
-    search = Layouts(fixed, tried, choices, tuple(counts.columns), models, ("step_s",), calibration=calibration)
-    layouts = counts.lazy()
-    for name, values in tried.items():
-        part = pl.LazyFrame({name: values}, {name: pl.String if quantity(name).is_text else pl.Float64})
-        layouts = layouts.join(part, how="cross", maintain_order="left_right")
-    working = search.sensible(layouts).filter(pl.col("excluded_by").is_null()).collect()
+    search, working = _working(fixed, counts, choices, using, calibration)
     fitting = search.with_outputs(search.with_memory(working.lazy()).filter(fits_in_memory(search.fits)))
-    best = [pl.col(name).get(pl.col("step_s").arg_min(), null_on_oob=True) for name in (*tried, *search.settled)]
+    best = [pl.col(name).get(pl.col("step_s").arg_min(), null_on_oob=True) for name in (*search.tried, *search.settled)]
     fastest = fitting.group_by(counts.columns, maintain_order=True).agg(*best, pl.len().cast(pl.Int64).alias("layouts"))
     works = working.select(counts.columns).unique(maintain_order=True)
     return works.join(fastest.collect(), on=counts.columns, how="left", maintain_order="left").with_columns(
         pl.col("layouts").fill_null(0)
     )
+
+
+def memory_needed(
+    fixed: Mapping[str, Any], counts: pl.DataFrame, choices: Mapping[str, list[Any]], using: Mapping[str, str]
+) -> tuple[float, float]:
+    """Return the memory with which the smallest layout of the counts surely fits, and of an accelerator, in bytes."""
+    search, working = _working(fixed, counts, choices, using)
+    peaks = search.with_memory(working.lazy()).select("memory_peak_bytes").collect()["memory_peak_bytes"]
+    return float(peaks.min()) * (1.0 + search.known["memory_band"]), search.known["accelerator_memory_bytes"]
+
+
+def _working(
+    fixed: Mapping[str, Any],
+    counts: pl.DataFrame,
+    choices: Mapping[str, list[Any]],
+    using: Mapping[str, str],
+    calibration: Calibration | None = None,
+) -> tuple[Layouts, pl.DataFrame]:
+    """Return the search space of the counts, and its layouts that work, whether they fit in memory or not."""
+    import polars as pl
+
+    tried = candidates(fixed, choices, counts["accelerators"])
+    models = {**layout_models(), **using}
+    search = Layouts(fixed, tried, choices, tuple(counts.columns), models, ("step_s",), calibration=calibration)
+    works = pl.col("excluded_by").is_null()
+    layouts = search.sensible(counts.lazy()).filter(works)
+    for name, values in tried.items():
+        part = pl.LazyFrame({name: values}, {name: pl.String if quantity(name).is_text else pl.Float64})
+        layouts = search.sensible(layouts.join(part, how="cross", maintain_order="left_right")).filter(works)
+    return search, layouts.collect()
 
 
 def with_correction(

@@ -42,7 +42,7 @@ BYTES_PER_PARAMETER: Final = 16.0
 """Weights, gradients and optimizer of a mixed-precision run; the least count has memory for these."""
 TYPICAL_MFU: Final = 0.4
 MAX_RUN_S: Final = 1000.0 * SECONDS_PER_DAY
-MIN_RUN_S: Final = 2.0 * SECONDS_PER_DAY
+MIN_RUN_S: Final = 3600.0
 """Range of run times at typical utilization, from which the default counts follow. [s]"""
 MAX_COUNT: Final = 131072.0
 COUNT_STEPS: Final = (4.0, 5.0, 6.0, 7.0)
@@ -259,6 +259,7 @@ def default_counts(fixed: Mapping[str, Any]) -> list[float]:
     counts = {step * 2.0**power for power in powers for step in COUNT_STEPS}
     if domain > 8.0 and math.log2(domain) % 1.0:
         counts |= {domain * 2.0**power for power in range(11)}
+    counts.update(_multiples(_batch_factors(fixed), high))
     return sorted(n for n in counts if low <= n <= high and n % 1.0 == 0.0 and (n <= 8.0 or n % 8.0 == 0.0))
 
 
@@ -267,19 +268,8 @@ def _least(fixed: Mapping[str, Any]) -> tuple[float, float, float]:
     needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
     computed = Question(fixed, outputs=needed, assume=True).resolve().run()
     work_s = computed["training_flop"] / (computed["peak_flop_per_s"] * TYPICAL_MFU)
-    return max(_accelerators_holding_state(computed), work_s / MAX_RUN_S, 1.0), work_s, computed["scale_up_domain"]
-
-
-def _accelerators_holding_state(values: Mapping[str, float]) -> float:
-    """Return the number of accelerators whose memory holds weights, gradients and optimizer."""
-    return BYTES_PER_PARAMETER * values["parameters"] / values["accelerator_memory_bytes"]
-
-
-def state_note(fixed: Mapping[str, Any]) -> str:
-    """Return how many accelerators the state of training fills, as the end of a sentence."""
-    values = Question(fixed, outputs=("parameters", "accelerator_memory_bytes"), assume=True).resolve().run()
-    count = _accelerators_holding_state(values)
-    return f" ({BYTES_PER_PARAMETER:g} bytes a parameter fill {count:.1f} of these accelerators)"
+    holding = BYTES_PER_PARAMETER * computed["parameters"] / computed["accelerator_memory_bytes"]
+    return max(holding, work_s / MAX_RUN_S, 1.0), work_s, computed["scale_up_domain"]
 
 
 def read_counts(counts: Any) -> list[float]:
@@ -295,15 +285,30 @@ def read_counts(counts: Any) -> list[float]:
     return sorted(set(read))
 
 
-def usable_counts(available: float) -> list[float]:
+def usable_counts(available: float, fixed: Mapping[str, Any]) -> list[float]:
     """Return the counts that a plan may use of the available accelerators, the largest first.
 
-    >>> usable_counts(100_000.0)[:3]
+    A given batch divides over the replicas, so that counts with its odd factors are useful, too.
+
+    >>> usable_counts(100_000.0, {})[:3]
     [98304.0, 92160.0, 81920.0]
+    >>> usable_counts(1000.0, {"global_batch_size": 1000.0})[:3]
+    [1000.0, 960.0, 896.0]
     """
-    powers = range(math.floor(math.log2(available)) + 1)
-    counts = {odd * 2.0**power for odd in ODD_FACTORS for power in powers}
+    counts = _multiples({*ODD_FACTORS, *_batch_factors(fixed)}, available)
     return sorted((n for n in counts if n <= available and (n <= 8.0 or n % 8.0 == 0.0)), reverse=True)
+
+
+def _batch_factors(fixed: Mapping[str, Any]) -> list[int]:
+    """Return the odd numbers that divide a given batch, one without it."""
+    batch = int(fixed.get("global_batch_size", 1.0))
+    return [odd for odd in range(1, int(min(batch, MAX_COUNT)) + 1, 2) if batch % odd == 0]
+
+
+def _multiples(factors: Iterable[int], most: float) -> set[float]:
+    """Return the factors times powers of two, up to about a number."""
+    powers = range(math.floor(math.log2(most)) + 1)
+    return {factor * 2.0**power for factor in factors for power in powers}
 
 
 def candidate_counts(available: Iterable[float], fixed: Mapping[str, Any]) -> list[float]:
@@ -312,7 +317,7 @@ def candidate_counts(available: Iterable[float], fixed: Mapping[str, Any]) -> li
     More available accelerators add candidates and take none away.
     """
     low = _least(fixed)[0]
-    return sorted({n for most in available for n in usable_counts(most) if n >= min(low, most / 2.0)})
+    return sorted({n for most in available for n in usable_counts(most, fixed) if n >= min(low, most / 2.0)})
 
 
 def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_step: float) -> pl.DataFrame:

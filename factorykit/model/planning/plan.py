@@ -24,7 +24,7 @@ from factorykit.engine.question import Question
 from factorykit.engine.resolve import compared
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration, framework_named
-from factorykit.model.performance.layouts import PARTS, best_layouts
+from factorykit.model.performance.layouts import PARTS, best_layouts, memory_needed
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import (
     RESULTS,
@@ -37,7 +37,6 @@ from factorykit.model.planning.candidates import (
     model_of,
     outputs,
     read_counts,
-    state_note,
     usable_counts,
     with_batches,
 )
@@ -124,7 +123,7 @@ def plan(
         Available accelerators, one number or several to choose from; a plan may leave some idle. Alone they give the
         fastest plan of each number. With a limit or an objective every usable number is a candidate, so that more
         accelerators never make the best plan that keeps the limits worse by its objective. By default four between two
-        powers of two, as many as a run of two days to three years needs. Without a deadline, and except with counts
+        powers of two, as many as a run of an hour to three years needs. Without a deadline, and except with counts
         alone, runs of at most 90 days are preferred.
     deadline, budget, power
         Limits of wall-clock time, money (for owned machines their purchase) and facility power, with units:
@@ -347,7 +346,7 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
         undivided = f"tokens = {fixed['tokens']:g} are less than one sequence of {fixed['sequence_length']:,.0f}"
     rows = kept(search.within(left), undivided)
     fitting = rows.filter(pl.col("layouts") > 0)
-    note = state_note(fixed) if fitting.height < rows.height else ""
+    note = search.memory_note(rows) if fitting.height < rows.height else ""
     rows = kept(fitting, f"no layout{request.given_parts} fits in memory{note}")
     if request.sites:
         rows = rows.join(site_table(request.sites), how="cross", maintain_order="left_right")
@@ -395,6 +394,18 @@ class Search:
             searched |= {count: best.filter(accelerators=count) for count in unknown}
         return pl.concat([searched[count] for count in counts])
 
+    def memory_note(self, rows: pl.DataFrame) -> str:
+        """Return the memory that the largest count without a layout that fits needs, as the end of a sentence."""
+        largest = rows.filter(layouts=0).sort("accelerators").tail(1)
+        counts = largest.select(name for name in ("accelerators", BATCH) if name in rows.columns)
+        models = alternative_models(self.way, self.fixed, self.using)
+        needed, has = map(
+            quantity("memory_peak_bytes").text,
+            memory_needed(self.fixed, counts, self.request.layout_choices, models),
+        )
+        count = quantity("accelerators").text(largest["accelerators"].item())
+        return f" (the smallest on {count} needs up to {needed}, an accelerator has {has})"
+
     @property
     def uses_all(self) -> bool:
         """Whether every plan uses all of its accelerators: a default count, or a layout with a given part."""
@@ -425,7 +436,7 @@ class Search:
         """
         import polars as pl
 
-        usable = {most: usable_counts(most) for most in available}
+        usable = {most: usable_counts(most, self.fixed) for most in available}
         least = {most: FIRST_BLOCK * most for most in available}
         outcomes: dict[float, tuple[float, float, float]] = {}
         useful = (pl.col("accelerators") * pl.col("predicted_mfu") * pl.col("goodput")).alias("useful")

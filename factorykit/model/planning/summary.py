@@ -16,7 +16,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import Plotted
 from factorykit.core.validation import frame
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.evaluate import assumed, explain
+from factorykit.engine.evaluate import explain
 from factorykit.engine.explanation import Explanation
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Question
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 BATCH: Final = "global_batch_size"
 CHOICES: Final = ("accelerator", "precision", "accelerators", BATCH, *PARTS, SHARE)
+OF_SITE: Final = ("carbon_kg_per_kwh", "electricity_usd_per_kwh")
+"""Quantities that a country to choose from brings."""
 SHOWN: Final = (
     "accelerators",
     "training_sites",
@@ -163,6 +165,7 @@ class Plan(Plotted):
         assumptions = self._assumed(row)
         sources = {**self.request.model.sources}
         sources |= dict(zip(assumptions["quantity"], assumptions["source"], strict=True))
+        sources |= dict.fromkeys(OF_SITE if self.request.sites else (), "tables country_grids and electricity")
         label = f"{self.request.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
         named = {name: model for name, model in models.items() if name in resolution.computed}
         return Scenario.sourced(label, {**kept, **taken, **named}, {n: s for n, s in sources.items() if s})
@@ -176,8 +179,7 @@ class Plan(Plotted):
         return row
 
     def _values(self, row: pl.DataFrame) -> tuple[dict[str, Any], dict[str, str]]:
-        site = ("carbon_kg_per_kwh", "electricity_usd_per_kwh")
-        named = (*CHOICES, *LOCAL_CORRECTION, *self.request.varied, *site)
+        named = (*CHOICES, *LOCAL_CORRECTION, *self.request.varied, *OF_SITE)
         cells = row.row(0, named=True)
         fixed = self.request.fixed_on(cells["accelerator"])
         values = {**fixed, **{n: cells[n] for n in named if cells.get(n) is not None}}
@@ -194,7 +196,7 @@ class Plan(Plotted):
         import polars as pl
 
         values, models = self._values(row)
-        rows = assumed(values, outputs(row["acquire"].item()), using=models)
+        rows = Question(values, models, outputs(row["acquire"].item()), assume=True).resolve().assumed()
         filled = [
             (name, value, None, quantity(name).unit, *_basis(why))
             for name, (value, why) in self.request.defaults.items()

@@ -454,8 +454,8 @@ def _fitting(
         {**words, "chip": name, "mode": "disagg" if split else "agg"}
         for name, split in both.select("accelerator", "prefill_separate").iter_rows()
     ]
-    counts = Counter((*(row[each] for each in FAMILY), row["mode"][:3]) for row in predict.measured()[0].words)
-    known = [counts[*(row[each] for each in FAMILY), row["mode"][:3]] for row in described]
+    counts = Counter((*(row[name] for name in FAMILY), row["mode"][:3]) for row in predict.measured()[0].words)
+    known = [counts[*(row[name] for name in FAMILY), row["mode"][:3]] for row in described]
     both = both.with_columns(measured_points=pl.Series(known, dtype=pl.Float64))
     return predict.Rows(described, numbers[0], numbers[1], load), both.with_row_index("row")
 
@@ -502,7 +502,7 @@ def _answers(
     middle, *ends = (answers.slice(part * frame.height, frame.height) for part in range(len(bands)))
     columns = list(middle.get_columns())
     for name in middle.columns if ends else ():
-        low, high = _interval(middle[name], [each[name] for each in ends])
+        low, high = _interval(middle[name], [end[name] for end in ends])
         columns += [low.alias(f"{name}_low"), high.alias(f"{name}_high")]
     if ends:
         deviations = {
@@ -523,9 +523,9 @@ def _load(question: Question, asked: pl.DataFrame, demand: Mapping[str, float]) 
     if not demand:
         return float(question.values["requests_per_s"])
     names = ("users_per_accelerator", "request_latency_s", "user_think_s")
-    each, latency, think = question.asking(*names).on(asked).resolve().run().select(names).get_columns()
+    users, latency, think = question.asking(*names).on(asked).resolve().run().select(names).get_columns()
     size = asked["replica_accelerators"]
-    most = each * size * (demand.get("accelerators", 0.0) / size).floor() * BELOW
+    most = users * size * (demand.get("accelerators", 0.0) / size).floor() * BELOW
     return demand.get("serving_users", most) / serving_users(1.0, latency, think)
 
 
@@ -533,7 +533,7 @@ def _interval(value: pl.Series, moved: Sequence[pl.Series]) -> tuple[pl.Series, 
     """Return the ends of a result, from its values at both ends of each latency; deviations add in quadrature."""
     import numpy as np
 
-    ratios = np.array([np.where(value > 0.0, each / value, 1.0) for each in moved]).reshape(2, 2, -1)
+    ratios = np.array([np.where(value > 0.0, value_moved / value, 1.0) for value_moved in moved]).reshape(2, 2, -1)
     down = np.hypot(*np.log(np.minimum(ratios.min(axis=1), 1.0)))
     up = np.hypot(*np.log(np.maximum(ratios.max(axis=1), 1.0)))
     return value * np.exp(-down), value * np.exp(up)

@@ -170,8 +170,9 @@ def published(row: Mapping[str, Any], words: Mapping[str, str], concurrency: flo
     latest = _day(measured or "2100-01") + TRIAL_DAYS
     agreeing = [recipe for recipe in agreeing if _day(recipe["first_used"]) <= latest] or agreeing
     agreeing = _nearest(agreeing, [abs(math.log(recipe["concurrency"] / concurrency)) for recipe in agreeing])
-    agreeing = [each for each in agreeing if version and each.get("engine_version") == version] or agreeing
-    return _nearest(agreeing, [abs(_day(measured) - _day(each["first_used"])) if measured else 0 for each in agreeing])
+    agreeing = [recipe for recipe in agreeing if version and recipe.get("engine_version") == version] or agreeing
+    days = [abs(_day(measured) - _day(recipe["first_used"])) if measured else 0 for recipe in agreeing]
+    return _nearest(agreeing, days)
 
 
 def _nearest(rows: list[dict[str, Any]], distances: list[float]) -> list[dict[str, Any]]:

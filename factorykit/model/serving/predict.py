@@ -253,7 +253,8 @@ def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:
     import polars as pl
 
     layouts = pl.DataFrame(BENCHMARK_LAYOUTS, schema=["tensor_parallel", "concurrent_requests"], orient="row")
-    frame = pl.DataFrame([each.replica for each in submissions]).with_row_index("row").join(layouts, how="cross")
+    replicas = pl.DataFrame([submission.replica for submission in submissions]).with_row_index("row")
+    frame = replicas.join(layouts, how="cross")
     outputs = ("requests_in_memory", "time_per_output_token_s", "prefill_s")
     found = frame.hstack(evaluate(frame.drop("row"), outputs, assume=True).select(outputs))
     latency = pl.col("output_tokens") * pl.col("time_per_output_token_s") + pl.col("prefill_s")
@@ -262,14 +263,14 @@ def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:
     best = (
         found.with_columns(rate=pl.when(fits).then(rate)).group_by("row", maintain_order=True).agg(pl.col("rate").max())
     )
-    return best["rate"].to_numpy() * np.array([each.accelerators for each in submissions])
+    return best["rate"].to_numpy() * np.array([submission.accelerators for submission in submissions])
 
 
 def benchmark_features(submissions: Sequence[Submission]) -> np.ndarray:
     """Return the one feature of a submission: the logarithm of its accelerators."""
     import numpy as np
 
-    return np.log2([each.accelerators for each in submissions])[:, np.newaxis] / 3.0 - 1.0
+    return np.log2([submission.accelerators for submission in submissions])[:, np.newaxis] / 3.0 - 1.0
 
 
 def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]:
@@ -284,7 +285,7 @@ def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]
             continue
         rates.append(row["tokens_per_s"])
     residual = np.log(np.array(rates) / benchmark_tokens_per_s(ready))
-    return [each.words for each in ready], benchmark_features(ready), residual
+    return [submission.words for submission in ready], benchmark_features(ready), residual
 
 
 def benchmark_rates(submissions: Sequence[Submission], groups: Sequence[str] | None = None) -> dict[str, np.ndarray]:
@@ -292,7 +293,7 @@ def benchmark_rates(submissions: Sequence[Submission], groups: Sequence[str] | N
     import numpy as np
 
     if groups is None:
-        words = [each.words for each in submissions]
+        words = [submission.words for submission in submissions]
         shift, half = process("benchmark").predict(words, benchmark_features(submissions))
     else:
         shift, half = without("benchmark", groups)

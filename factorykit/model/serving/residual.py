@@ -193,7 +193,7 @@ class Process:
             row, new = words[rows[0]], features[rows]
             block = self.blocks.get(tuple(row[word] for word in FAMILY), Block([], *(np.zeros((0, 0)),) * 3))
             known = self.joining + block.rows
-            same = same_words([row], [self.words[each] for each in known])
+            same = same_words([row], [self.words[number] for number in known])
             both = covariance(self.values, new, self.features[known], same)
             cross, own = np.split(both, [len(self.joining)], axis=1)
             mean[rows] = cross @ self.weights

@@ -194,7 +194,7 @@ def _mooncake(text: str) -> tuple[pl.DataFrame | None, list[Any] | None]:
     if all(number is None for row in rows for number in row):
         return None, None
     frame = pl.DataFrame(rows, dict.fromkeys(COLUMNS, pl.Float64), orient="row").with_columns(pl.col("arrival_s") / 1e3)
-    return frame, hashes if any(isinstance(each, list) for each in hashes) else None
+    return frame, hashes if any(isinstance(row, list) for row in hashes) else None
 
 
 def _cached(prompts: list[tuple[Any, float]]) -> float:

@@ -152,7 +152,7 @@ def _without(groups: Sequence[str]) -> dict[str, Any]:
 
 def _results(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
     numbers, ready, reasons = _read(frame, predict.read_submission)
-    groups = [" ".join(each.words[word] for word in ("chip", "engine", "model")) for each in ready]
+    groups = [" ".join(point.words[word] for word in ("chip", "engine", "model")) for point in ready]
     found = predict.benchmark_rates(ready, groups if shipped else None) if ready else {}
     return _table(frame, numbers, found, reasons)
 

@@ -11,10 +11,17 @@ export function near(sequences, accelerators) {
 }
 
 // The counts that a plan may use of the available accelerators, the largest first.
-export function usable(odd, available) {
+function usable(odd, available) {
   const counts = new Set();
   for (const factor of odd) for (let n = factor; n <= available; n *= 2) if (n <= 8 || n % 8 === 0) counts.add(n);
   return [...counts].sort((a, b) => b - a);
+}
+
+// The odd numbers that divide a given batch, one without it.
+function batchFactors(batch = 1, most) {
+  const factors = [];
+  for (let n = 1; n <= Math.min(batch, most); n += 2) if (batch % n === 0) factors.push(n);
+  return factors;
 }
 
 // The quantile of sorted values, with linear interpolation.
@@ -80,7 +87,7 @@ export class Engine {
 
   // The plans of an accelerator, each with the available number: all usable counts, or without limits the fastest.
   *within(question, way, tier, fixed) {
-    const { parts, counts } = this.model;
+    const { parts } = this.model;
     const all = (accelerators) => this.using(way, tier, { ...fixed, accelerators });
     const available = question.counts ?? this.defaultCounts(fixed);
     if (!question.counts || parts.some((part) => fixed[part] !== undefined)) {
@@ -93,7 +100,7 @@ export class Engine {
       }
     } else {
       const [low] = this.fewest(fixed);
-      const tried = new Set(available.flatMap((most) => usable(counts.odd, most).filter((count) => count >= Math.min(low, most / 2))));
+      const tried = new Set(available.flatMap((most) => this.usable(fixed, most).filter((count) => count >= Math.min(low, most / 2))));
       for (const count of [...tried].sort((a, b) => b - a)) yield [all(count), Math.min(...available.filter((most) => most >= count))];
     }
   }
@@ -115,7 +122,7 @@ export class Engine {
     return { ...this.using(way, tier, { ...given, rental_usd_per_accelerator_h }, layouts, site), fixed: { ...fixed, rental_usd_per_accelerator_h }, provider };
   }
 
-  // The default numbers of accelerators: enough for the memory, and for a run of two days to three years.
+  // The default numbers of accelerators: enough for the memory, and for a run of an hour to three years.
   defaultCounts(given) {
     const { steps, minS, most } = this.model.counts;
     const [low, seconds, domain] = this.fewest(given);
@@ -123,7 +130,14 @@ export class Engine {
     const counts = new Set();
     for (let power = Math.floor(Math.log2(low)) - 3; power <= Math.ceil(Math.log2(high)); power++) for (const step of steps) counts.add(step * 2 ** power);
     if (domain > 8 && Math.log2(domain) % 1) for (let power = 0; power < 11; power++) counts.add(domain * 2 ** power);
+    for (const count of usable(batchFactors(given.global_batch_size, most), high)) counts.add(count);
     return [...counts].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((a, b) => a - b);
+  }
+
+  // The counts that a plan may use, with the odd factors of layouts and of a given batch.
+  usable({ global_batch_size }, available) {
+    const { odd, most } = this.model.counts;
+    return usable([...odd, ...batchFactors(global_batch_size, most)], available);
   }
 
   // The least number of accelerators, the time of the run on one [s], and the number in a fast fabric.
@@ -137,7 +151,7 @@ export class Engine {
   // The plan with the fastest count, the cheapest of equally fast ones; some of the accelerators may stay idle.
   soonest(way, tier, fixed, available) {
     let [best, fewest] = [null, Infinity];
-    for (const accelerators of usable(this.model.counts.odd, available)) {
+    for (const accelerators of this.usable(fixed, available)) {
       if (best && accelerators < fewest) break;
       const plan = this.using(way, tier, { ...fixed, accelerators });
       if (plan.refused?.missing) return plan;
@@ -332,7 +346,7 @@ export class Engine {
   // The least count that fits, and the accelerator memory required for the given count; null if not found.
   least({ way, tier, fixed }) {
     const works = (given) => !this.using(way, tier, { ...fixed, ...given }).refused;
-    const counts = usable(this.model.counts.odd, 64 * fixed.accelerators).filter((n) => n > fixed.accelerators);
+    const counts = this.usable(fixed, 64 * fixed.accelerators).filter((n) => n > fixed.accelerators);
     const accelerators = counts.findLast((n) => works({ accelerators: n })) ?? null;
     let [low, high] = [1e9, 1e13];
     if (!works({ accelerator_memory_bytes: high })) return { accelerators, memory: null };

@@ -45,6 +45,30 @@ def test_days_never_rise_with_the_number_of_accelerators(cases: int) -> None:
             assert more[1] / less[1] <= more[0] / less[0] * (1.0 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("model", "tokens", "count", "batch", "part"),
+    [
+        ("llama3_405b", "15T", 16_000, 1000, {"pipeline_parallel": 10}),
+        ("llama3_8b", "1T", 1000, 1000, {"tensor_parallel": 1}),
+        ("llama3_8b", "1T", 200, 1000, {"tensor_parallel": 1}),
+    ],
+)
+def test_a_given_part_of_the_layout_is_never_faster_than_the_best(model, tokens, count, batch, part) -> None:
+    """Round batches divide over 125 replicas times a power of two, and no other odd number."""
+    asked = {"tokens": tokens, "chips": "h100_sxm", "counts": [count], "global_batch_size": batch, "draws": 2}
+    best, fixed = (fk.plan(model, **asked, **given).best.row(0, named=True) for given in ({}, part))
+    assert best["wall_days"] <= fixed["wall_days"] * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "deadline", "given"), [("1T", "3 d", {"global_batch_size": 1000}), ("100B", "6 h", {})]
+)
+def test_a_short_deadline_is_kept_with_default_counts(tokens: str, deadline: str, given: dict[str, int]) -> None:
+    """The 8B model takes six FLOP a parameter and token: 1,000 H100 at a third of their peak need 1.7 d and 4.1 h."""
+    asked = {"tokens": tokens, "chips": "h100_sxm", "deadline": deadline, "draws": 2}
+    assert fk.plan("llama3_8b", **asked, **given).best["breaks"].item() is None
+
+
 OBJECTIVES = ("run_cost_usd", "wall_days", "accelerators", "training_carbon_kg")
 LIMITS = ({}, {"deadline": "60 d"}, {"budget": "20 M USD"}, {"power": "5 MW"}, {"deadline": "30 d", "power": "8 MW"})
 

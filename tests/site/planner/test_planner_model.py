@@ -136,6 +136,12 @@ QUESTIONS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
         "one",
     ),
     (
+        "llama3_8b",
+        {"tokens": 1e12, "accelerators": 1000.0, "accelerator": "h100_sxm", "global_batch_size": 1000.0},
+        "rent",
+        "one",
+    ),
+    (
         "llama3_70b",
         {"tokens": 15e12, "accelerators": 4096.0, "accelerator": "h100_sxm", "network_topology": "rail_only"}
         | {"training_sites": 4.0, "inner_steps": 100.0, "outer_fragments": 20.0, "wan_bytes_per_s": 1e9},
