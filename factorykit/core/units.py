@@ -139,9 +139,7 @@ def parse(row: HasUnit, text: str) -> float:
     (50000000000.0, 2.5)
     """
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
-        raise ScenarioError(
-            f"{row.name} must be a number with a unit such as '{_example(row)}', got {short_repr(text)}"
-        )
+        raise ScenarioError(f"{row.name} must be a number with a unit such as '{example(row)}', got {short_repr(text)}")
     given = f"{row.name} = {text!r}"
     match = _NUMBER.match(text.strip())
     if match is None or not _PLAIN.fullmatch(digits := match["digits"]) or not any(map(str.isdigit, digits)):
@@ -151,7 +149,7 @@ def parse(row: HasUnit, text: str) -> float:
     number = match["sign"] + digits.replace(",", "").replace("_", "")
     rest = text.strip()[match.end() :]
     if match["money"] in ("€", "£", "¥") or re.search(r"\b(EUR|GBP|JPY|CNY)\b", rest):
-        raise ScenarioError(f"{given}: currencies are not converted; give US dollars, e.g. '{_example(row)}'")
+        raise ScenarioError(f"{given}: currencies are not converted; give US dollars, e.g. '{example(row)}'")
     is_price = row.unit.startswith("USD") and rest.strip() in ("", "$", "USD")
     if is_price or not (match["money"] or rest):
         return float(number)
@@ -182,7 +180,7 @@ def parse_column(values: pl.Series, row: HasUnit) -> pl.Series:
     for text in values.unique(maintain_order=True).drop_nulls():
         try:
             if not begins_with_digit(text):
-                raise ScenarioError(f"{row.name} = {text!r} is not a value such as '{_example(row)}'")
+                raise ScenarioError(f"{row.name} = {text!r} is not a value such as '{example(row)}'")
             numbers[text] = parse(row, text)
         except ScenarioError as error:
             raise ScenarioError(f"column {row.name}, row {values.index_of(text)}: {error}") from None
@@ -267,7 +265,7 @@ def _unit_error(row: HasUnit, number: str, rest: str, money: str) -> str:
     for noun in re.findall(r"[A-Za-z]{3,}", rest):
         if _singular(noun) in NOUNS:
             return f"{row.label} does not count {noun}; it is {row.meaning}"
-    return f"{rest or money!r} is not a unit of {row.label}; give {row.spoken_unit}, e.g. '{_example(row)}'"
+    return f"{rest or money!r} is not a unit of {row.label}; give {row.spoken_unit}, e.g. '{example(row)}'"
 
 
 def _candidates(row: HasUnit, unit: str) -> list[str]:
@@ -286,6 +284,6 @@ def _candidates(row: HasUnit, unit: str) -> list[str]:
     ]
 
 
-def _example(row: HasUnit) -> str:
+def example(row: HasUnit) -> str:
     """Return an example of a value of the quantity."""
     return row.text(row.default) if row.default else f"1 {row.unit}".removesuffix(" 1")

@@ -14,12 +14,12 @@ from factorykit.core.errors import (
     FactorykitError,
     MissingQuantity,
     ScenarioError,
-    UnknownQuantity,
     nearest,
     short_repr,
 )
+from factorykit.core.units import example
 from factorykit.core.validation import boolean, frame_schema, is_frame, mapping, polars_frame, strings
-from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity, unknown_quantity_message, vocabulary
+from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.engine import assumptions, floats, frames
 from factorykit.engine.answer import Answer
@@ -337,20 +337,20 @@ def read_model(row: Quantity, model: Any) -> str:
 
     Raises
     ------
-    UnknownQuantity, ScenarioError
+    ScenarioError
 
     >>> read_model(quantity("goodput"), "ettr")
     'ettr'
     """
-    if not isinstance(model, str) or model not in vocabulary():
-        expected = f"a number ({row.described}) or the name of an alternative model"
-        unknown = unknown_quantity_message(model)
-        raise UnknownQuantity(f"{row.name} must be {expected}, got {short_repr(model)}: {unknown}")
-    alternatives = row.alternatives
-    if model not in alternatives:
-        expected = f"a number or one of {', '.join(alternatives)}" if alternatives else "a number"
+    if isinstance(model, str) and model in row.alternatives:
+        return model
+    models = ", ".join(row.alternatives)
+    if model in vocabulary():
+        expected = f"a number or one of {models}" if models else "a number"
         raise ScenarioError(f"{row.name} = {model!r} is not an alternative model of {row.name}; give {expected}")
-    return model
+    close = nearest(str(model), row.alternatives)
+    others = f"; the nearest model of it is {close!r}" if close else f", or a model of it: {models}" if models else ""
+    raise ScenarioError(f"{row.name} = {short_repr(model)} is not a number; give one such as '{example(row)}'{others}")
 
 
 def read_models(using: Mapping[str, str] | None) -> dict[str, str]:

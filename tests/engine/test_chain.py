@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.core.errors import FactorykitWarning, MissingQuantity, ScenarioError, UnknownQuantity
+from factorykit.core.errors import FactorykitWarning, MissingQuantity, ScenarioError
 from factorykit.engine.providers.defaults import defaults
 
 PEAKS = fk.table("accelerators").filter(accelerator="b200").collect().row(0, named=True)
@@ -102,7 +102,7 @@ def test_a_layout_overrides_no_given_utilization_and_times_no_unknown_chip() -> 
 
 
 def test_a_word_that_is_no_alternative_model_is_refused() -> None:
-    with pytest.raises(UnknownQuantity, match=r"goodput must be .*got 'etr': .*nearest is"):
+    with pytest.raises(ScenarioError, match=r"goodput = 'etr' is not a number; .* nearest model of it is 'ettr'"):
         fk.evaluate({"training_s": 1e6, "goodput": "etr"}, "wall_s")
     with pytest.raises(
         ScenarioError, match="goodput = 'nodes' is not an alternative model of goodput; give a number or one of"

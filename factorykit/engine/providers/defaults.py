@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from factorykit.core.errors import DatasetError
 from factorykit.data.tables import rows, table
 from factorykit.engine.providers.accelerators import Cell, chips
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DOCUMENTS: Final = {
     "seed_000": "blog post",
@@ -114,12 +117,25 @@ def _server() -> dict[str, float]:
 
 def _rack_share() -> dict[str, float]:
     """Return the cost of a node's part of a rack by chip: the lower price of the preferred statement."""
+    return {
+        chip: price / nodes
+        for chip, price, nodes in _racks().select("accelerator", "price_usd_low", "nodes").iter_rows()
+        if price
+    }
+
+
+def _nodes_per_rack() -> dict[str, float]:
+    known = dict.fromkeys(chips(), defaults()["nodes_per_rack"].value)
+    return known | dict(_racks().select("accelerator", "nodes").iter_rows())
+
+
+def _racks() -> pl.DataFrame:
+    """Return the preferred statements of racks whose fabric joins all of their chips, with ``nodes`` of usual size."""
     import polars as pl
 
-    price = pl.col("price_usd_low") / pl.col("accelerators")
-    priced = table("nodes").filter(pl.col("preferred") != "", level="rack").drop_nulls("price_usd_low")
-    rows = priced.select("accelerator", price * defaults()["accelerators_per_node"].value).collect()
-    return dict(rows.iter_rows())
+    size = defaults()["accelerators_per_node"].value
+    racks = table("nodes").filter(pl.col("preferred") != "", pl.col("accelerators") > size, level="rack")
+    return racks.with_columns(nodes=pl.col("accelerators") / size).collect()
 
 
 NODE_OF = "h100_sxm"
@@ -141,6 +157,11 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
             _server,
             "300,000 USD with H100, in proportion to the chip's price at release, table chip_prices; where only a rack "
             "has a price, eight parts of it, table nodes",
+        ),
+        "nodes_per_rack": (
+            _nodes_per_rack,
+            "four DGX H100 of 10.2 kW fill a rack of 41 kW; eight chips a node where one fabric joins a rack, table "
+            "nodes",
         ),
         "accelerator_usd": (_purchase, "price at release, table chip_prices"),
     }

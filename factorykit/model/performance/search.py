@@ -228,6 +228,9 @@ def _read(
     question = Question.read(given, using=using)
     question.check_consistency()
     values = question.values
+    if "nodes" in values and "accelerators" not in values:
+        counted = Question(values, outputs=("accelerators",), assume=True).resolve().run()
+        return _read(model, {**cluster, **counted}, global_batch_size, using)
     if "accelerator" not in values and "gemm_ceiling" not in values:
         raise ScenarioError("the cluster names no accelerator; give one, e.g. accelerator = 'h100_sxm'")
     if "accelerators" not in values:

@@ -47,8 +47,9 @@ MIN_RUN_S: Final = 3600.0
 MAX_COUNT: Final = 131072.0
 COUNT_STEPS: Final = (4.0, 5.0, 6.0, 7.0)
 """Counts between two powers of two, in quarters of the lower."""
-ODD_FACTORS: Final = (1, 3, 5, 7, 9, 15, 45)
-"""Odd factors of the numbers of accelerators that a plan uses, so that pipelines and replicas divide them."""
+ODD_FACTORS: Final = (1, 3, 5, 7, 9, 11, 13, 15, 17, 21, 25, 27, 45, 75, 81, 125, 375, 625, 1875, 3125)
+"""Odd factors of the numbers of accelerators that a plan uses: those of pipelines and of round numbers, at most 7 %
+apart."""
 OPTIMA: Final = MappingProxyType(
     {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
 )
@@ -285,18 +286,20 @@ def read_counts(counts: Any) -> list[float]:
     return sorted(set(read))
 
 
-def usable_counts(available: float, fixed: Mapping[str, Any]) -> list[float]:
+def usable_counts(available: float, fixed: Mapping[str, Any], *, exact: bool = False) -> list[float]:
     """Return the counts that a plan may use of the available accelerators, the largest first.
 
-    A given batch divides over the replicas, so that counts with its odd factors are useful, too.
+    A given batch divides over the replicas, so that counts with its odd factors are useful, too; with ``exact`` also
+    the available number, as a given part of the layout may divide it alone.
 
     >>> usable_counts(100_000.0, {})[:3]
-    [98304.0, 92160.0, 81920.0]
-    >>> usable_counts(1000.0, {"global_batch_size": 1000.0})[:3]
-    [1000.0, 960.0, 896.0]
+    [100000.0, 98304.0, 96000.0]
+    >>> usable_counts(700.0, {"global_batch_size": 680.0})[:3]
+    [680.0, 672.0, 648.0]
     """
-    counts = _multiples({*ODD_FACTORS, *_batch_factors(fixed)}, available)
-    return sorted((n for n in counts if n <= available and (n <= 8.0 or n % 8.0 == 0.0)), reverse=True)
+    multiples = _multiples({*ODD_FACTORS, *_batch_factors(fixed)}, available)
+    counts = {n for n in multiples if n <= available and (n <= 8.0 or n % 8.0 == 0.0)}
+    return sorted(counts | ({available} if exact else set()), reverse=True)
 
 
 def _batch_factors(fixed: Mapping[str, Any]) -> list[int]:
@@ -311,13 +314,15 @@ def _multiples(factors: Iterable[int], most: float) -> set[float]:
     return {factor * 2.0**power for factor in factors for power in powers}
 
 
-def candidate_counts(available: Iterable[float], fixed: Mapping[str, Any]) -> list[float]:
+def candidate_counts(available: Iterable[float], fixed: Mapping[str, Any], *, exact: bool) -> list[float]:
     """Return all counts that plans may use of any of the available numbers, from the least of the default counts on.
 
     More available accelerators add candidates and take none away.
     """
     low = _least(fixed)[0]
-    return sorted({n for most in available for n in usable_counts(most, fixed) if n >= min(low, most / 2.0)})
+    return sorted(
+        {n for most in available for n in usable_counts(most, fixed, exact=exact) if n >= min(low, most / 2.0)}
+    )
 
 
 def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_step: float) -> pl.DataFrame:

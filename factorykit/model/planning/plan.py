@@ -335,7 +335,7 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
         """Return the rows, and exclude the counts that have none left."""
         nonlocal left
         works = set(rows["accelerators"])
-        least = math.inf if search.uses_all else min(works, default=math.inf)
+        least = math.inf if request.counts is None else min(works, default=math.inf)
         lost = [count for count in left if count not in works and count < least]
         excluded.extend((fixed["accelerator"], fixed["precision"], count, reason) for count in lost)
         left = [count for count in left if count not in lost]
@@ -406,11 +406,6 @@ class Search:
         count = quantity("accelerators").text(largest["accelerators"].item())
         return f" (the smallest on {count} needs up to {needed}, an accelerator has {has})"
 
-    @property
-    def uses_all(self) -> bool:
-        """Whether every plan uses all of its accelerators: a default count, or a layout with a given part."""
-        return self.request.counts is None or any(name in PARTS for name in (*self.fixed, *self.request.choices))
-
     def within(self, available: Sequence[float]) -> pl.DataFrame:
         """Return the layouts of the counts that plans may use of any of the available numbers of accelerators.
 
@@ -419,16 +414,19 @@ class Search:
         """
         import polars as pl
 
-        if self.uses_all:
-            best = self.layouts(available)
-            return best if self.request.counts is None else best.with_columns(available_accelerators="accelerators")
-        counts = self._soonest(available) if self.request.is_soonest else candidate_counts(available, self.fixed)
+        if self.request.counts is None:
+            return self.layouts(available)
+        exact = any(name in PARTS for name in (*self.fixed, *self.request.choices))
+        if self.request.is_soonest:
+            counts = self._soonest({most: usable_counts(most, self.fixed, exact=exact) for most in available})
+        else:
+            counts = candidate_counts(available, self.fixed, exact=exact)
         allowed = pl.DataFrame({"available_accelerators": available}, {"available_accelerators": pl.Float64})
         return self.layouts(sorted(counts)).join_asof(
             allowed, left_on="accelerators", right_on="available_accelerators", strategy="forward", coalesce=False
         )
 
-    def _soonest(self, available: Sequence[float]) -> set[float]:
+    def _soonest(self, usable: Mapping[float, list[float]]) -> Iterable[float]:
         """Return the counts that finish soonest, one for every available number, and of equally fast ones the cheapest.
 
         The search goes from the available number downwards, and ends where no smaller count can be faster, even at full
@@ -436,20 +434,19 @@ class Search:
         """
         import polars as pl
 
-        usable = {most: usable_counts(most, self.fixed) for most in available}
-        least = {most: FIRST_BLOCK * most for most in available}
+        least = {most: FIRST_BLOCK * most for most in usable}
         outcomes: dict[float, tuple[float, float, float]] = {}
         useful = (pl.col("accelerators") * pl.col("predicted_mfu") * pl.col("goodput")).alias("useful")
-        while new := sorted({n for most in available for n in usable[most] if n >= least[most]} - outcomes.keys()):
+        while new := sorted({n for most in usable for n in usable[most] if n >= least[most]} - outcomes.keys()):
             rows = self.layouts(new).filter(pl.col("layouts") > 0)
             plans = complete(rows, self.fixed, self.way, self.using)
             results = plans.select("accelerators", "wall_days", "run_cost_usd", useful).iter_rows()
             outcomes |= dict.fromkeys(new, (math.inf, math.inf, math.inf)) | {row[0]: row[1:] for row in results}
-            for most in available:
-                tried = [outcomes[n] for n in usable[most] if n in outcomes]
+            for most, numbers in usable.items():
+                tried = [outcomes[n] for n in numbers if n in outcomes]
                 days, _, share = min(tried)
-                least[most] = usable[most][: len(tried) + COUNTS_AT_ONCE][-1] if days == math.inf else share
-        return {min((n for n in usable[most] if n in outcomes), key=lambda n: outcomes[n]) for most in available}
+                least[most] = numbers[: len(tried) + COUNTS_AT_ONCE][-1] if days == math.inf else share
+        return {min((n for n in numbers if n in outcomes), key=lambda n: outcomes[n]) for numbers in usable.values()}
 
 
 def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -> Plan:
@@ -470,7 +467,8 @@ def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -
         settled = [name for name in plans.columns if name not in RESULTS]
         using = alternative_models(way, {**fixed, **dict.fromkeys(settled)}, request.using_of(tier))
         futures.append(uncertainty.futures(numbered, fixed, draws, using, draw_price=draw_price and way == "rent"))
-        names = {name: pl.lit(fixed[name]) for name in ("accelerator", "precision", *request.varied)}
+        shared = ("accelerator", "precision", *request.varied, *(part for part in PARTS if part in fixed))
+        names = {name: pl.lit(fixed[name]) for name in shared}
         rows.append(
             numbered.with_columns(**names, acquire=pl.lit(way), tiers=pl.lit(tier)).join(
                 uncertainty.intervals(futures[-1]), on="plan"

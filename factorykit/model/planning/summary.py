@@ -16,7 +16,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import Plotted
 from factorykit.core.validation import frame
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.evaluate import explain
+from factorykit.engine.evaluate import evaluate, explain
 from factorykit.engine.explanation import Explanation
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Question
@@ -166,6 +166,7 @@ class Plan(Plotted):
         sources = {**self.request.model.sources}
         sources |= dict(zip(assumptions["quantity"], assumptions["source"], strict=True))
         sources |= dict.fromkeys(OF_SITE if self.request.sites else (), "tables country_grids and electricity")
+        sources |= {} if self.request.offers is None else {PRICE: "offers"}
         label = f"{self.request.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
         named = {name: model for name, model in models.items() if name in resolution.computed}
         return Scenario.sourced(label, {**kept, **taken, **named}, {n: s for n, s in sources.items() if s})
@@ -261,11 +262,19 @@ class Plan(Plotted):
     def offers(self) -> pl.DataFrame:
         """Costs of the best plan at every offer of its accelerator, given or listed: see :func:`factorykit.rent`.
 
-        Listed providers do not publish how many accelerators they have, so these offers are prices, not capacity.
+        They include the pace of the campaign and spare nodes, as the cost of the plan does. Listed providers do not
+        publish how many accelerators they have, so these offers are prices, not capacity.
         """
-        given = self.request.offers
-        chip = self.best["accelerator"].item()
-        return rent(self.scenario, None if given is None else given.filter(accelerator=chip), assume=True)
+        import polars as pl
+
+        given, best = self.request.offers, self.best.row(0, named=True)
+        priced = rent(
+            self.scenario, None if given is None else given.filter(accelerator=best["accelerator"]), assume=True
+        )
+        nodes = evaluate(self.scenario, "nodes", assume=True)["nodes"]
+        hours = best["campaign_pace"] * (1.0 + best["spare_nodes"] / nodes)
+        egress = pl.col("egress_cost_usd").fill_null(0.0)
+        return priced.with_columns(offer_cost_usd=(pl.col("offer_cost_usd") - egress) * hours + egress)
 
     @cached_property
     def alternatives(self) -> pl.DataFrame:
@@ -474,7 +483,7 @@ def sentence(plan: Plan) -> str:
 
 
 def _sentences(plan: Plan) -> list[str]:
-    return [text for text in (sentence(plan), *chances(plan), ties(plan), evidence(plan)) if text]
+    return [text for text in (sentence(plan), *chances(plan), ties(plan), spares(plan), evidence(plan)) if text]
 
 
 def chances(plan: Plan) -> list[str]:
@@ -496,6 +505,18 @@ def ties(plan: Plan) -> str:
     ]
     more = f"; {tied.height - MAX_TIES} more in alternatives" if tied.height > MAX_TIES else ""
     return f"Equal within the 90 % interval: {'; '.join(listed)}{more}." if listed else ""
+
+
+def spares(plan: Plan) -> str:
+    """Return a note where fewer spare nodes are given than keep every place filled, which a plan does not count."""
+    given = plan.request.fixed.get("spare_nodes")
+    if given is None:
+        return ""
+    values, models = plan._values(plan.best)
+    enough = Question(values, models, ("spare_nodes_enough",), assume=True).resolve().run()["spare_nodes_enough"]
+    if given >= enough:
+        return ""
+    return f"{given:,.0f} of {enough:,.0f} spare nodes: the time in which failed nodes are missing is not counted."
 
 
 def evidence(plan: Plan) -> str:

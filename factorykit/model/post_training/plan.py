@@ -55,14 +55,17 @@ class PostTrainingPlan:
             split = f"{row['trainer_accelerators']:,.0f} train"
         elif row["colocated"]:
             split = f"{row['accelerators']:,.0f} take turns to generate and to train"
+        seconds = [quantity("step_s").text(row[name]) for name in ("step_s", "step_low_s", "step_high_s")]
+        days = [quantity("wall_days").text(row[name]) for name in ("days", "days_low", "days_high")]
+        generating = f"rollouts busy {row['rollout_utilization']:.0%}, " if row["rollout_accelerators"] else ""
         tight = [] if row["fits"] == 1.0 else [f"the trainer may need {row['memory_peak_bytes'] / 1e9:,.0f} GB"]
         return "\n".join(
             [
-                f"{split} on {row['accelerator']}, step {row['step_s']:,.0f} s [{row['step_low_s']:,.0f}, "
-                f"{row['step_high_s']:,.0f}], limited by {row['limited_by']}",
-                f"rollouts busy {row['rollout_utilization']:.0%}, trainer busy {row['trainer_utilization']:.0%}",
-                f"{row['days']:,.2f} d [{row['days_low']:,.2f}, {row['days_high']:,.2f}], {row['usd']:,.0f} USD "
-                f"[{row['usd_low']:,.0f}, {row['usd_high']:,.0f}], {row['mwh']:,.1f} MWh",
+                f"{split} on {row['accelerator']}, step {seconds[0]} [{seconds[1]}, {seconds[2]}], "
+                f"limited by {row['limited_by']}",
+                f"{generating}trainer busy {row['trainer_utilization']:.0%}",
+                f"{days[0]} [{days[1]}, {days[2]}], {row['usd']:,.0f} USD "
+                f"[{row['usd_low']:,.0f}, {row['usd_high']:,.0f}], {row['mwh']:,.3g} MWh",
                 *tight,
             ]
         )
@@ -114,7 +117,8 @@ def post_train(
     lora_rank
         Rank of adapters; 0 trains all weights.
     teacher
-        Model whose log-probabilities are distilled; it has accelerators of its own in memory, its time counts here.
+        Model whose log-probabilities are distilled, by default one as large as the policy; it has accelerators of its
+        own in memory, its time counts here.
     tool_wait_s
         Time that a sample waits for tools, all turns together [s].
     reward_s
@@ -289,7 +293,7 @@ def _limit(row: dict[str, Any]) -> str:
     """Return the part of the step that takes longest, and of rollouts what decides their number of decode steps."""
     training = row["log_probability_s"] + row["policy_update_s"]
     parts = {
-        "updates and log-probabilities": training,
+        "updates and log-probabilities" if row["log_probability_s"] else "updates": training,
         "new weights": row["weight_sync_s"],
         "rollouts": row["rollout_s"],
     }

@@ -28,6 +28,8 @@ NOISE: Final = 0.2
 TAIL: Final = ("replica_samples", "rollout_decode_steps", "running_requests", "longest_output_tokens")
 MEMORY: Final = ("requests_in_memory", "served_weight_bytes", "request_kv_bytes")
 DECODE: Final = ("decode_step_s", "prefill_s")
+PLAIN: Final = {"update_slowdown": 1.0, "post_training_overhead_s": 0.0}
+"""Constants of a step without rollouts, which is one of training: the others include the handling of samples."""
 GENERATED: Final = (*TAIL, *MEMORY, *DECODE)
 TRAINED: Final = ("step_s", "trained_share", "parameters", "memory_peak_bytes", "fits")
 TIMES: Final = ("rollout_s", "policy_update_s", "log_probability_s", "weight_sync_s", "post_training_step_s")
@@ -41,7 +43,7 @@ def parts(step: Step) -> dict[str, Any]:
     trained = evaluate(step.trainer, TRAINED, assume=True)
     known = {"tool_wait_s": 0.0, "reward_s": 0.0, **dict.fromkeys(GENERATED, 0.0), **trained, **step.step}
     if (rollout := step.rollout) is None:
-        return {**known, "weight_sync_base_s": 0.0}
+        return {**PLAIN, **known, "weight_sync_base_s": 0.0}
     half = {**rollout, "output_tokens": max(0.5 * rollout["output_tokens"], 1.0)}
     memory = evaluate(half, MEMORY, assume=True)
     tail = evaluate({**rollout, "requests_in_memory": memory["requests_in_memory"]}, TAIL, assume=True)

@@ -162,8 +162,9 @@ class Process:
         self.joint = np.linalg.cholesky(self._covariance(self.joining, self.joining) + JITTER * identity)
         noise, blocks = noise_variance(self.values, words), {}
         total, vector = identity.copy(), np.zeros(len(self.joining))
+        whitened = np.linalg.solve(self.joint, self._covariance(self.joining, [*range(len(words))]))
         for family, rows in _families(words, FAMILY).items():
-            cross = np.linalg.solve(self.joint, self._covariance(self.joining, rows))
+            cross = whitened[:, rows]
             own = self._covariance(rows, rows) - cross.T @ cross + np.diag(noise[rows] + JITTER)
             factor = np.linalg.cholesky(own)
             scaled = np.linalg.solve(factor, np.column_stack([cross.T, residual[rows]]))

@@ -87,10 +87,9 @@ export class Engine {
 
   // The plans of an accelerator, each with the available number: all usable counts, or without limits the fastest.
   *within(question, way, tier, fixed) {
-    const { parts } = this.model;
     const all = (accelerators) => this.using(way, tier, { ...fixed, accelerators });
     const available = question.counts ?? this.defaultCounts(fixed);
-    if (!question.counts || parts.some((part) => fixed[part] !== undefined)) {
+    if (!question.counts) {
       for (const count of available) yield [all(count), count];
     } else if (isSoonest(question)) {
       const used = new Set();
@@ -134,10 +133,12 @@ export class Engine {
     return [...counts].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((a, b) => a - b);
   }
 
-  // The counts that a plan may use, with the odd factors of layouts and of a given batch.
-  usable({ global_batch_size }, available) {
+  // The counts that a plan may use, with the odd factors of a given batch, and all accelerators where a part is given.
+  usable(fixed, available) {
     const { odd, most } = this.model.counts;
-    return usable([...odd, ...batchFactors(global_batch_size, most)], available);
+    const counts = usable([...odd, ...batchFactors(fixed.global_batch_size, most)], available);
+    const exact = this.model.parts.some((part) => fixed[part] !== undefined);
+    return exact && !counts.includes(available) ? [available, ...counts] : counts;
   }
 
   // The least number of accelerators, the time of the run on one [s], and the number in a fast fabric.

@@ -6,7 +6,6 @@ import random
 from contextlib import suppress
 from itertools import pairwise
 
-import polars as pl
 import pytest
 
 import factorykit as fk
@@ -106,6 +105,16 @@ def test_the_cheapest_and_the_fastest_plan_of_many_accelerators() -> None:
     assert near["wall_days"] == pytest.approx(fast["wall_days"])
 
 
-def test_a_given_layout_uses_all_accelerators() -> None:
-    found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[88], tensor_parallel=8, draws=2)
-    assert found.plans.select(pl.col("accelerators") == pl.col("available_accelerators")).item()
+def test_a_given_part_may_be_what_alone_divides_the_accelerators() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "counts": [19 * 32], "draws": 2}
+    best = fk.plan("llama3_70b", **asked, pipeline_parallel=19).best.row(0, named=True)
+    assert (best["accelerators"], best["pipeline_parallel"]) == (19 * 32, 19)
+
+
+@pytest.mark.parametrize("count", [100, 5000, 10_000, 88, 100_000])
+def test_giving_the_part_that_a_plan_chooses_changes_nothing(count: int) -> None:
+    asked = {"tokens": "2T", "chips": "h100_sxm", "counts": [count], "draws": 2}
+    free = fk.plan("llama3_70b", **asked).best
+    fixed = fk.plan("llama3_70b", **asked, schedule=free["schedule"].item()).best
+    assert fixed["wall_days"].item() == free["wall_days"].item()
+    assert free["accelerators"].item() / count > (0.93 if count <= 10_000 else 0.5)

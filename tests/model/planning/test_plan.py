@@ -255,6 +255,25 @@ def test_a_scenario_is_planned_unchanged() -> None:
     assert again.best["wall_days"].item() == pytest.approx(one.best["wall_days"].item(), rel=1e-9)
 
 
+def test_fewer_spare_nodes_than_needed_are_named() -> None:
+    """Meta's 16,384 chips fail 7.8 times a day; the machines of a day in repair are eight in the mean, 15 at most."""
+    asked = {"tokens": "15T", "chips": "h100_sxm", "counts": [16384], "draws": 2}
+    few, enough = (str(fk.plan("llama3_405b", **asked, spare_nodes=n)) for n in (0, 20))
+    assert "0 of 15 spare nodes: the time in which failed nodes are missing is not counted." in few
+    assert "spare nodes:" not in enough
+
+
+def test_an_offer_at_the_price_of_the_plan_costs_the_same() -> None:
+    offers = [
+        {"provider": "a", "accelerator": "h100_sxm", "rental_usd_per_accelerator_h": 2.0, "offered_accelerators": 512}
+    ]
+    for listed in (None, offers):
+        found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[160], offers=listed, draws=2)
+        best, offer = found.best.row(0, named=True), found.offers.row(0, named=True)
+        hourly = [row["rental_usd_per_accelerator_h"] for row in (best, offer)]
+        assert best["run_cost_usd"] / hourly[0] == pytest.approx(offer["offer_cost_usd"] / hourly[1], rel=1e-6)
+
+
 def test_offers_price_the_plan_sorted_by_cost(llama: fk.Plan) -> None:
     assert llama.offers["taken"].null_count() == llama.offers.height > 5
     assert llama.offers["offer_cost_usd"].is_sorted()

@@ -108,6 +108,14 @@ def test_what_do_blackwell_machines_cost() -> None:
         assert fk.evaluate({"accelerator": chip}, "server_usd", assume=True)["server_usd"] == pytest.approx(node_usd)
 
 
+def test_how_many_racks_do_7200_blackwell_chips_fill() -> None:
+    """One NVLink domain is a rack: 72 GB200 in about 120 kW at most, less in the mean of a training run."""
+    rack = fk.evaluate({"accelerator": "gb200", "accelerators": 7200}, ["racks", "rack_power_w"], assume=True)
+    assert rack["racks"] == 100.0
+    assert 0.7 * 120e3 < rack["rack_power_w"] < 120e3
+    assert fk.evaluate({"accelerator": "h100_sxm", "accelerators": 7200}, "racks", assume=True)["racks"] == 225.0
+
+
 def test_france_or_poland() -> None:
     """The same energy on both grids: 56 and 662 g/kWh in 2023."""
     found = fk.plan("llama3_70b", **LLAMA, sites=["fra", "pol"])

@@ -39,6 +39,9 @@ def test_given_sequences_need_no_rollouts():
     row = fk.post_train("llama3_8b", 8, algorithm="dpo", samples=256).best
     assert (row["rollout_accelerators"], row["rollout_s"], row["weight_sync_s"]) == (0.0, 0.0, 0.0)
     assert row["log_probability_s"] == pytest.approx(row["policy_update_s"] / 3.0)
+    plain = fk.post_train("llama3_8b", 8, algorithm="sft", samples=256).best
+    assert plain["step_s"] == plain["policy_update_s"]
+    assert plain["limited_by"] == "updates"
 
 
 def test_a_larger_teacher_takes_longer():

@@ -105,7 +105,7 @@ def test_a_model_larger_than_a_node_is_served_by_a_pipeline_of_nodes() -> None:
 
 
 def test_inputs_are_read_as_in_every_verb() -> None:
-    with pytest.raises(UnknownQuantity, match="requests_per_s must be a number"):
+    with pytest.raises(ScenarioError, match=r"requests_per_s = .many tokens. is not a number"):
         fk.serve("llama3_70b", load="many tokens")
     with pytest.raises(UnknownQuantity, match="draft_tokens"):
         fk.serve("llama3_70b", load=1.0, draft_token=2.0)
