@@ -7,6 +7,8 @@ STAMP := $(VENV)/.setup-done
 SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
+# Tests and builds run as many processes as cores; threads of each would only wait for one another.
+export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode each notebook and test process compiles every package anew
 
 .DEFAULT_GOAL := help

@@ -39,6 +39,8 @@ REQUESTS: Final = tuple(sorted({2**power for power in range(11)} | {3 * 2**power
 """Concurrent requests of a decode worker."""
 WORKERS: Final = ((1, 1), (1, 2), (1, 4), (2, 1), (4, 1))
 """Prefill and decode workers of a replica with separate prefill."""
+NOTICEABLE_COST: Final = 1.05
+"""Expected over median cost from which a plan states it."""
 KEPT: Final = 200
 """Candidates with an interval: the best ones, and more where one of the others may be better."""
 DEVIATIONS: Final = 1.645
@@ -135,11 +137,14 @@ class ServingPlan(Plotted):
             workers = f"{row['prefill_workers']:.0f} prefill ({_layout(row, 'prefill_')}) and "
             workers += f"{row['decode_workers']:.0f} decode workers ({_layout(row, '')})"
         likely = f", limits kept with {row['limit_probability']:.0%}" if row["limit_probability"] < 1.0 else ""
+        if row["expected_cost_ratio"] > NOTICEABLE_COST:
+            likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
         lines = [
             f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} "
-            f"replica{'s' * (row['replicas'] > 1)} of {workers}, {row['concurrent_requests']:.0f} requests each, "
-            f"for {row['requests_per_s']:.4g} requests/s of {row['users']:,.0f} users",
+            f"replica{'s' * (row['replicas'] > 1)} of {workers}, {row['concurrent_requests']:.0f} "
+            f"request{'s' * (row['concurrent_requests'] > 1)} each, "
+            f"for {row['requests_per_s']:.4g} requests/s of {quantity('serving_users').text(row['users'])} users",
             f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], {following}"
             f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens "
             f"({row['usd_per_million_served_tokens']:.2f} with prompts and idle time){likely}{measured}",
