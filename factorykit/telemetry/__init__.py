@@ -6,8 +6,8 @@ where each column of ours is found and how its cells are parsed. There are four 
 records), and ``series``, the answer of Prometheus to a range query. A new format needs rows, no code.
 
 polars reads every file as text, plain or compressed (gzip, zstd), and expressions turn it into columns. A row with a
-cell that cannot be parsed is skipped. Skipped rows, lines of other programs, implausible timestamps, duplicate,
-unordered and contradicting rows are counted in :attr:`Log.notes`; nothing is dropped silently.
+cell that cannot be parsed, or without a required value, is skipped. Skipped rows, lines of other programs, implausible
+timestamps, duplicate, unordered and contradicting rows are counted in :attr:`Log.notes`; nothing is dropped silently.
 
 ======== ============================================================== ==========================================
 table    one row per                                                    columns

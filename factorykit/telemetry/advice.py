@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
@@ -14,9 +16,6 @@ from factorykit.model.reliability.reliability import spares_table
 from factorykit.telemetry.failures import mtbf
 from factorykit.telemetry.goodput import started_attempts, steps_by_attempt
 from factorykit.telemetry.tidy import Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 INTERVAL: Final = "checkpoint_interval_optimal_s"
 
@@ -58,8 +57,6 @@ def scenario(log: Log, *, exposure: float | pl.DataFrame | None = None, **given:
     >>> inputs["nodes"], inputs["node_failures_per_node_day"], inputs["checkpoint_write_s"]
     (2.0, 0.05, 30.0)
     """
-    import polars as pl
-
     overrides = {name: quantity(name).check(value) for name, value in given.items()}
     attempts = started_attempts(log)
     largest = attempts.sort("accelerators", descending=True, maintain_order=True).row(0, named=True)
@@ -117,8 +114,6 @@ def advise(
     ScenarioError
         If neither the log nor ``given`` has the time to write a checkpoint.
     """
-    import polars as pl
-
     probability("confidence", confidence)
     base = scenario(log, exposure=exposure, **given)
     if "checkpoint_write_s" not in base:
@@ -190,8 +185,6 @@ def step_times(log: Log, layout: Mapping[str, Any]) -> pl.DataFrame:
     >>> step_times(fk.read_log(folder), {"tp": 8}).row(0, named=True)
     {'id': '7', 'step_time_s': 4.5, 'accelerator_count': 8.0, 'tp': 8}
     """
-    import polars as pl
-
     layout, attempts = mapping("layout", layout), started_attempts(log)
     times = (
         steps_by_attempt(log, attempts).group_by("job", maintain_order=True).agg(step_time_s=pl.col("step_s").median())

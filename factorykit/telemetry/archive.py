@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
@@ -15,9 +17,6 @@ from factorykit.core.validation import finite_number, integer, one_of
 from factorykit.data.query import quoted, sql_over
 from factorykit.model.reliability.lifetimes import MOST_POINTS
 from factorykit.model.reliability.reliability import mtbf_interval_s
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TABLES: Final = {
     "failures": ("at", "node", "cause", "repair_s"),
@@ -117,8 +116,6 @@ class Archive:
             One row per group: ``failures`` [1]; ``node_mtbf_s`` [s] with ``node_mtbf_s_low`` and ``node_mtbf_s_high``,
             the exact limits of Garwood; ``node_repair_s`` [s], the mean.
         """
-        import polars as pl
-
         one_of("group of failures", by, GROUPS)
         start, end = self.window
         days = (end - start).total_seconds() / SECONDS_PER_DAY
@@ -193,8 +190,6 @@ class Archive:
             "window up as (order by tick rows unbounded preceding) order by tick",
             end=end,
         )
-        import polars as pl
-
         count = integer("points", points, 2, MOST_POINTS)
         low, high = float(curve["span_s"][0]), float(curve["span_s"][-1])
         spans = pl.DataFrame({"span_s": [low * (high / low) ** (i / (count - 1)) for i in range(count)]})

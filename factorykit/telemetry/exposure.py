@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.validation import frame, integer
+from factorykit.telemetry.parsing import node_names
 from factorykit.telemetry.tidy import WATCHED, Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 EXPOSURE: Final = ("node", "since", "until")
 """Columns of an exposure."""
@@ -52,15 +52,11 @@ class Exposure:
 
     def of(self, node: str | None) -> Exposure:
         """Return the exposure of one node; where only their number is known, that of any one."""
-        import polars as pl
-
         periods = self.periods.filter(pl.col("node").eq_missing(node) | pl.col("node").is_null())
         return Exposure(periods.with_columns(nodes=1.0), self.start, self.end)
 
     def node_days(self, start: datetime, low: float, high: float) -> float:
         """Return the node-days between two ages, which are days since the start."""
-        import polars as pl
-
         ages = (
             (pl.col(name) - pl.lit(start)).dt.total_microseconds() / (1e6 * SECONDS_PER_DAY) for name in EXPOSURE[1:]
         )
@@ -69,8 +65,6 @@ class Exposure:
 
     def mark(self, failures: pl.DataFrame) -> pl.DataFrame:
         """Return failures with whether they are within the exposure, ``is_watched``; without a node, in any period."""
-        import polars as pl
-
         in_time = pl.col("at").is_between(self.start, self.end)
         if self.periods["node"].null_count():
             return failures.with_columns(is_watched=in_time)
@@ -90,8 +84,6 @@ def exposure_of(log: Log, given: float | pl.DataFrame | None = None) -> Exposure
     ScenarioError
         If there is none.
     """
-    import polars as pl
-
     start, end = window(log)
     if given is not None and not isinstance(given, pl.DataFrame):
         nodes = float(integer("exposure", given, 1))
@@ -114,8 +106,6 @@ def exposure_of(log: Log, given: float | pl.DataFrame | None = None) -> Exposure
 
 def _of_scheduler(log: Log, end: datetime) -> pl.DataFrame:
     """Return the exposure that a scheduler states: every node of the log, over the period of its jobs and events."""
-    import polars as pl
-
     jobs = log.jobs.filter(pl.col("node_list").is_not_null())
     times = jobs.select("submitted", "started", pl.col("ended").fill_null(end)).unpivot()["value"]
     reported = log.watched.filter(pl.col("node").is_null())
@@ -128,8 +118,6 @@ def _of_scheduler(log: Log, end: datetime) -> pl.DataFrame:
 
 def _merged(periods: pl.DataFrame) -> pl.DataFrame:
     """Return periods with those of one node that overlap as one."""
-    import polars as pl
-
     ordered = periods.sort(EXPOSURE)
     is_new = (pl.col("since") > pl.col("until").cum_max().shift(1).over("node")).fill_null(True)
     groups = ordered.with_columns(period=is_new.cum_sum()).group_by("node", "period", maintain_order=True)
@@ -166,8 +154,6 @@ def window(log: Log) -> tuple[datetime, datetime]:
 
 def fleet_nodes(log: Log) -> list[str]:
     """Return the nodes that a scheduler, a journal or a health check of a log names; power may be of unnamed ones."""
-    import polars as pl
-
     allocated = log.jobs.select(nodes_in("node_list").alias("node")).explode("node")
     named = [frame.select("node") for frame in (log.events, log.watched)]
     return pl.concat([allocated, *named])["node"].drop_nulls().unique().sort().to_list()
@@ -175,9 +161,6 @@ def fleet_nodes(log: Log) -> list[str]:
 
 def nodes_in(column: str) -> pl.Expr:
     """Return the nodes of node lists in the notation of Slurm; each distinct list is expanded once."""
-    import polars as pl
-
-    from factorykit.telemetry.parsing import node_names
 
     def expand(lists: pl.Series) -> pl.Series:
         expanded = {text: node_names(text) if text else None for text in lists.unique()}

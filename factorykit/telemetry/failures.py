@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.extras import need
@@ -14,9 +16,6 @@ from factorykit.formulas.reliability import cluster_mtbf_counted_s
 from factorykit.model.reliability.reliability import mtbf_interval_s
 from factorykit.telemetry.exposure import exposure_of, nodes_in, window
 from factorykit.telemetry.tidy import Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BEFORE_S: Final = 600.0
 AFTER_S: Final = 300.0
@@ -61,8 +60,6 @@ def failures(log: Log) -> pl.DataFrame:
     >>> failures(fk.read_log(file)).select("node", "repair_s").row(0)
     ('a', 86700.0)
     """
-    import polars as pl
-
     start, end = window(log)
     from_events = _failures_from_events(log)
     ended = log.jobs.filter(pl.col("state") == "node failure", pl.col("ended").is_not_null())
@@ -148,8 +145,6 @@ def mtbf(
     >>> rate["failures"], rate["node_days"], rate["node_repair_s"] / 3600
     (1.0, 20.0, 24.0)
     """
-    import polars as pl
-
     if by is not None:
         one_of("group of failures", by, GROUPS)
     probability("confidence", confidence)
@@ -190,8 +185,6 @@ def mtbf(
 
 def _failures_from_events(log: Log) -> pl.DataFrame:
     """Return the failures among events, bursts of one node as one: at, node, job, cause, back, is_down."""
-    import polars as pl
-
     events = log.events.filter(pl.col("kind").is_in(["failure", "down"]) & (pl.col("cause").ne_missing("maintenance")))
     ups = log.events.filter(pl.col("kind") == "up").select("node", up="at").sort("up")
     has_downs, has_ups = (events["kind"] == "down").any(), ups.height > 0
@@ -220,8 +213,6 @@ def _failures_from_events(log: Log) -> pl.DataFrame:
 
 def _rates(rows: pl.DataFrame, node_days: float, days: float | None, confidence: float) -> dict[str, Any]:
     """Return rates of failures per node, and in the cluster if its ``days`` are given; and repair times."""
-    import polars as pl
-
     count = float(rows["is_watched"].sum())
     rates = {"failures": count, "failures_unwatched": rows.height - count, "node_days": node_days}
     rates |= _mean_time("node_mtbf_s", count, node_days * SECONDS_PER_DAY, confidence)

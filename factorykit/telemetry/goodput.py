@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
@@ -11,9 +13,6 @@ from factorykit.formulas.cost import rental_cost_usd
 from factorykit.telemetry.exposure import fleet_nodes, window
 from factorykit.telemetry.failures import failures
 from factorykit.telemetry.tidy import Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PARTS: Final = ("productive", "lost work", "restart", "checkpoint", "other", "no step log", "down", "idle")
 """Parts of the accelerator-hours of a cluster."""
@@ -67,8 +66,6 @@ def goodput(
     >>> goodput(fk.read_log(file), accelerators=16).filter(share=0.5)["part"].to_list()
     ['no step log', 'idle']
     """
-    import polars as pl
-
     start, end = window(log)
     attempts = started_attempts(log)
     per_node = log.jobs.select((pl.col("accelerators") / pl.col("nodes")).median()).item()
@@ -111,8 +108,6 @@ def started_attempts(log: Log) -> pl.DataFrame:
     ScenarioError
         If there is none.
     """
-    import polars as pl
-
     _, end = window(log)
     started = log.jobs.filter(pl.col("started").is_not_null(), pl.col("accelerators") > 0)
     if started.is_empty():
@@ -123,8 +118,6 @@ def started_attempts(log: Log) -> pl.DataFrame:
 
 def steps_by_attempt(log: Log, attempts: pl.DataFrame) -> pl.DataFrame:
     """Return the distinct steps with their attempt, sorted by time; steps outside all attempts are dropped."""
-    import polars as pl
-
     timed = log.steps.filter(pl.col("at").is_not_null())
     by_node = timed.group_by("job", "node").len().sort("len", "node", descending=[True, False], nulls_last=True)
     reporter = by_node.unique("job", keep="first", maintain_order=True).drop("len")
@@ -145,8 +138,6 @@ def steps_by_attempt(log: Log, attempts: pl.DataFrame) -> pl.DataFrame:
 
 def _with_checkpoints(steps: pl.DataFrame) -> pl.DataFrame:
     """Return steps with the checkpoint time in each pause: as logged, or else the pauses that recur periodically."""
-    import polars as pl
-
     is_pause = ~pl.col("is_first") & (pl.col("pause") > MIN_PAUSE_SHARE * pl.col("step_s"))
     pauses = steps.filter(is_pause).with_columns(apart=pl.col("step").diff().over("attempt"))
     period = pl.col("apart").filter(pl.col("apart") > 0).mode().min()
@@ -163,8 +154,6 @@ def _with_checkpoints(steps: pl.DataFrame) -> pl.DataFrame:
 
 def _attempt_parts(attempts: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Return attempts with the seconds of each part, which add up to the length of the attempt."""
-    import polars as pl
-
     first = steps.filter("is_first").select("attempt", "job", begin=pl.col("step") - pl.col("count"))
     resumed = first.select("attempt", resumed=pl.col("begin").shift(-1).over("job"))
     joined = steps.join(resumed, on="attempt", how="left")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError
 from factorykit.formulas.energy import accelerator_energy_kwh
 from factorykit.telemetry.exposure import nodes_in, window
 from factorykit.telemetry.tidy import Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MAX_INTERVALS_COVERED: Final = 3.0
 """Median sampling intervals for which one sample counts at most."""
@@ -51,8 +50,6 @@ def energy(log: Log) -> pl.DataFrame:
     >>> energy(fk.read_log(file))["accelerator_energy_kwh"].item()
     0.7
     """
-    import polars as pl
-
     _, end = window(log)
     key = ["node", "accelerator"]
     ordered = log.power.sort(*key, "at", maintain_order=True)

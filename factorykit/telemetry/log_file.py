@@ -187,11 +187,11 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     undated = texts.filter(pl.col("at").is_null() if "at" in known.named else False).select("^series$")
     count, rows, scraped = pl.collect_all([lines, marked, undated], engine="streaming")
     reading.note(source.file, known.name, TIMED_BY_FILE, _scraped(scraped))
-    if is_table and rows["bad"].any():
-        _check_header(source, columns, texts.filter(pl.col("row").is_in(rows.filter("bad")["row"].implode())))
-    note_rows(known, source, reading, count.item(), rows)
-    kept, wrong = _plausible(rows.filter(~pl.col("bad")).select(list(TABLES[known.table])))
-    reading.note(source.file, known.name, IMPLAUSIBLE, wrong)
+    wrong = note_rows(known, source, reading, count.item(), rows)
+    if is_table and len(wrong):
+        _check_header(source, columns, texts.filter(pl.col("row").is_in(wrong.implode())))
+    kept, wrong_times = _plausible(rows.filter(~pl.col("bad")).select(list(TABLES[known.table])))
+    reading.note(source.file, known.name, IMPLAUSIBLE, wrong_times)
     if known.watches:
         kept_at = kept
         if last is not None:
@@ -206,7 +206,8 @@ def parsed(
 ) -> pl.LazyFrame:
     """Return the values of texts of some files, and whether a row is ``bad``, and its time is a ``local`` one.
 
-    ``some`` are the first of the texts.
+    Where all cells of a bad row can be read, ``word`` is that of its needed cell without a value. ``some`` are the
+    first of the texts.
     """
     forms = {
         column.ours: (column.unit, None) if column.unit else parsing.usual(some[column.ours])
@@ -220,20 +221,36 @@ def parsed(
         read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(pl.col("stem"))
     if "at" in known.named:
         read["at"] = pl.when(pl.col("at").is_null()).then("modified").otherwise(read["at"])
+    ours = [column.ours for column in columns]
     tried = [column.ours for column in columns if column.read in ("moment", "number")]
-    table = TABLES[known.table]
+    table, needed = TABLES[known.table], NEEDED[known.table]
     values = texts.select(
         pl.col("^(file|row|bad)$"),
         *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in table.items()),
-        *(pl.col(name).alias(f"{name} cell") for name in tried),
+        *(pl.col(name).alias(f"{name} cell") for name in ours if name in (*tried, *needed)),
     )
-    missing = [pl.col(name).is_null() for name in NEEDED[known.table]]
+    lacks = {name: pl.col(name).is_null() for name in needed}
     unread = [parsing.has_value(pl.when(pl.col(name).is_null()).then(f"{name} cell")) for name in tried]
+    no_word = pl.lit("null" if known.shape == "json" else None, pl.String)
+    words = [pl.when(lacks[name]).then(pl.coalesce(f"{name} cell", no_word)) for name in needed if name in ours]
     local = [pl.col(name).is_not_null() & parsing.is_local(pl.col(f"{name} cell")) for name in forms]
     marked = values.with_columns(
-        bad=pl.any_horizontal("bad", *missing, *unread), local=pl.any_horizontal(False, *local)
+        bad=pl.any_horizontal("bad", *unread, *lacks.values()),
+        word=pl.when(~pl.any_horizontal("bad", *unread)).then(pl.coalesce(*words, pl.lit(None, pl.String))),
+        local=pl.any_horizontal(False, *local),
     )
-    return marked.drop(f"{name} cell" for name in tried)
+    return marked.select(pl.exclude("^.* cell$"))
+
+
+def _missing(known: Format, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with a word for a missing value in a needed cell: ``row``, ``name`` of the cell and ``word``.
+
+    A row without any needed value is a parse error.
+    """
+    lacks = {name: pl.col(name).is_null() for name in NEEDED[known.table]}
+    name = pl.coalesce(pl.when(is_null).then(pl.lit(name)) for name, is_null in lacks.items())
+    stated = rows.filter("bad").filter(parsing.is_blank(pl.col("word")), ~pl.all_horizontal(lacks.values()))
+    return stated.select("row", "word", name=name)
 
 
 def _check_header(source: Source, columns: Iterable[Column], wrong: pl.LazyFrame) -> None:
@@ -265,19 +282,27 @@ def _scraped(samples: pl.DataFrame) -> int:
     return samples.height
 
 
-def note_rows(known: Format, source: Source, reading: Reading, lines: int, rows: pl.DataFrame) -> None:
-    """Note how many lines of a file were read, which ones are not, and which have no zone."""
+def note_rows(known: Format, source: Source, reading: Reading, lines: int, rows: pl.DataFrame) -> pl.Series:
+    """Note how many lines of a file were read, which ones are not and why, and which have no zone.
+
+    Returns
+    -------
+    Series
+        Numbers of the rows with parse errors.
+    """
     reading.note(source.file, known.name, READ, lines)
     reading.note(source.file, known.name, OTHER_LINES, lines - rows.height)
     reading.note(source.file, known.name, UNFINISHED, int(source.is_unfinished and known.shape != "series"))
-    if rows.is_empty():
-        return
-    if len(wrong := rows.filter("bad")["row"]):
+    missing = _missing(known, rows)
+    for (name, word), part in missing.group_by("name", "word", maintain_order=True):
+        reading.note(source.file, known.name, f"rows without {name} ({word or 'empty'}), skipped", part.height)
+    if len(wrong := rows.filter("bad").join(missing, on="row", how="anti")["row"]):
         line = int(wrong[0]) + (2 if known.shape == "table" else 1)
         reading.note(source.file, known.name, PARSE_ERRORS, len(wrong), line, _shape(source.text, line))
     reading.note(source.file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
     unread = pl.any_horizontal(pl.col(pl.String).str.contains(REPLACEMENT, literal=True))
     reading.note(source.file, known.name, NOT_UTF8, rows.filter(~pl.col("bad") & unread).height)
+    return wrong
 
 
 def _has_no_year(stamps: pl.Series) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from datetime import timedelta
@@ -64,8 +65,17 @@ UNITS: Final = {
     "": {"": 1.0},
 }
 """Units that a cell may have, by the unit of the cells of its column that have none; factors to our unit."""
+DCGM_BLANK: Final = 2.0**47
+"""The smallest of the numbers that DCGM has for missing values; ``words.csv`` has them."""
 WRITTEN_UNITS: Final = ("W", "%")
 """Units that most cells of a column have."""
+PASSES: Final = ("earliest", "latest")
+"""The two passes of an hour that the clock repeats when summer time ends."""
+DISORDER: Final = timedelta(minutes=10)
+"""Time by which rows of a file may be out of order."""
+PIECE: Final = re.compile(r"([^,\[\]]+)|\[([^\[\]]+)\]")
+"""A plain piece of an item of a node list, or the numbers in its brackets."""
+MAX_NODES: Final = 100_000
 NUMBER: Final = r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) *"
 
 
@@ -123,7 +133,10 @@ def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
         if odd.null_count() < len(odd):
             factor = odd.str.replace(NUMBER, "").replace_strict(factors, default=None, return_dtype=pl.Float64)
             plain = plain.zip_with(odd.is_null(), odd.str.extract(NUMBER).cast(pl.Float64, strict=False) * factor)
-        return plain.set(~plain.is_finite(), None)
+        is_none = ~plain.is_finite()
+        if (plain >= DCGM_BLANK * factors[unit]).any():
+            is_none |= cells.is_in([*words("blank")])
+        return plain.set(is_none, None)
 
     return cell.map_batches(numbers, return_dtype=pl.Float64, is_elementwise=True)
 
@@ -164,7 +177,7 @@ def moment(cell: pl.Expr, zone: str, form: Form, has_no_year: bool) -> pl.Expr:
         odd = rows.select(pl.when(first.is_null()).then("cell"))
         return first if odd["cell"].null_count() == len(odd) else first.zip_with(~first.is_null(), _others(odd, zone))
 
-    known = cell.map_batches(moments, return_dtype=pl.Datetime("us", "UTC"), is_elementwise=True)
+    known = cell.map_batches(moments, return_dtype=pl.Datetime("us", "UTC"), is_elementwise=zone == "UTC")
     return known.fill_null(_in_utc(_in_last_year(cell), zone)) if has_no_year else known
 
 
@@ -226,15 +239,27 @@ def _since_epoch(cell: pl.Expr) -> pl.Expr:
 
 
 def _in_utc(local: pl.Expr, zone: str) -> pl.Expr:
+    """Return the moments of local times in the order of a file.
+
+    Where the clock repeats an hour, times are of its second pass from the row on at which they go back.
+    """
     if zone == "UTC":
         return local.dt.replace_time_zone("UTC")
-    there = local.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    return there.dt.convert_time_zone("UTC")
+    first, second = (local.dt.replace_time_zone(zone, ambiguous=which, non_existent="null") for which in PASSES)
+    repeated = (first != second).fill_null(False)
+    goes_back = repeated & repeated.shift(1, fill_value=False) & (local.diff() < -DISORDER)
+    passes = goes_back.fill_null(False).cast(pl.Int32).cum_sum().over(repeated.rle_id())
+    return pl.when(passes % 2 == 0).then(first).otherwise(second).dt.convert_time_zone("UTC")
 
 
 def has_value(cell: pl.Expr) -> pl.Expr:
     """Return whether a cell has a value."""
-    return cell.is_not_null() & ~cell.is_in([*words("blank")])
+    return cell.is_not_null() & ~is_blank(cell)
+
+
+def is_blank(cell: pl.Expr) -> pl.Expr:
+    """Return whether a cell has a word for a missing value."""
+    return cell.is_in([*words("blank")]).fill_null(False)
 
 
 def accelerators(cell: pl.Expr) -> pl.Expr:
@@ -262,7 +287,7 @@ def word(of: str, cell: pl.Expr) -> pl.Expr:
     if of not in ("kind", "cause"):
         own = pl.when(cell.is_in([*known.values()])).then(cell)
         first = cell.str.extract(r"^(\w+)")
-        default = pl.when(first.is_not_null()).then(pl.lit(other))
+        default = pl.when(first.is_not_null() & (has_value(cell) | (other == "unknown"))).then(pl.lit(other))
         return own.fill_null(first.replace_strict(known, default=default, return_dtype=pl.String))
     categories = (pl.when(cell.str.contains(f"(?i){theirs}")).then(pl.lit(ours)) for theirs, ours in known.items())
     return pl.when(cell.is_not_null()).then(pl.coalesce(*categories, pl.lit(other)))
@@ -276,20 +301,27 @@ def words(of: str) -> dict[str, str]:
 
 
 def node_names(node_list: str) -> list[str]:
-    """Return the nodes of a node list in the notation of Slurm.
+    """Return the nodes of a node list in the notation of Slurm; another notation as it stands.
 
-    >>> node_names("node[01-03,7],gpu-a")
-    ['node01', 'node02', 'node03', 'node7', 'gpu-a']
+    >>> node_names("node[01-03,7],rack[1-2]gpu-a")
+    ['node01', 'node02', 'node03', 'node7', 'rack1gpu-a', 'rack2gpu-a']
     """
     names: list[str] = []
-    for stem, ranges, tail in re.findall(r"([^,\[\]]*)(?:\[([^\]]*)\])?([^,\[\]]*)(?:,|$)", node_list):
-        if not ranges:
-            names += [stem + tail] if stem + tail else []
-            continue
-        for part in ranges.split(","):
-            first, _, last = part.partition("-")
-            if not first.isdigit() or (last and not last.isdigit()):
-                return [node_list]
-            numbers = range(int(first), int(last or first) + 1)
-            names += [f"{stem}{number:0{len(first)}}{tail}" for number in numbers[:100_000]]
+    for item in re.split(r",(?![^\[]*\])", node_list):
+        pieces = [_numbers(ranges) if ranges else [text] for text, ranges in PIECE.findall(item)]
+        if not all(pieces) or PIECE.sub("", item):
+            return [node_list]
+        products = itertools.product(*pieces) if item else []
+        names += ["".join(parts) for parts in itertools.islice(products, MAX_NODES)]
     return names
+
+
+def _numbers(ranges: str) -> list[str]:
+    """Return the numbers of ranges such as 01-03,7; nothing where they are none."""
+    numbers: list[str] = []
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            return []
+        numbers += [f"{n:0{len(first)}}" for n in range(int(first), int(last or first) + 1)[:MAX_NODES]]
+    return numbers

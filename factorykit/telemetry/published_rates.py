@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import polars as pl
 
 from factorykit.core.extras import need
 from factorykit.core.validation import probability
@@ -10,9 +12,6 @@ from factorykit.formulas.reliability import node_failures_per_node_day_shrunk
 from factorykit.model.reliability.reliability import published_rates, rate_interval
 from factorykit.telemetry.failures import mtbf
 from factorykit.telemetry.tidy import Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Prior(NamedTuple):
@@ -81,8 +80,6 @@ def compare_with_published(
     >>> rates.filter(label="this cluster, shrunk")["per_1000_node_days"].round(1).item()
     5.3
     """
-    import polars as pl
-
     inside = probability("confidence", confidence)
     rate = mtbf(log, exposure=exposure).row(0, named=True)
     count, days, published = rate["failures"], rate["node_days"], prior()
@@ -103,8 +100,6 @@ def compare_with_published(
 
 def _fleets() -> pl.DataFrame:
     """Return the published rates of whole fleets and runs, each once."""
-    import polars as pl
-
     rates = published_rates().filter(
         pl.col("category").is_null(), ~pl.col("source").str.starts_with("seed_"), pl.col("per_1000_node_days") > 0.0
     )

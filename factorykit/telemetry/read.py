@@ -95,8 +95,10 @@ def read_log(
     Notes
     -----
     Journals are read in every form of ``journalctl`` with dates, ``-o json`` and ``json-seq`` included. Repeated rows
-    count once, and rows are sorted by time. A line is a parse error if a required cell is missing, or a
-    number or timestamp is invalid: decimal commas and separators of thousands are, units are converted. A last line
+    count once, and rows are sorted by time. A line is a parse error if a required cell is empty, or a number or
+    timestamp is invalid: decimal commas and separators of thousands are, units are converted. A word for a missing
+    value (``[N/A]``, ``[GPU requires reset]``, ``Unknown``, ``NaN``, null) is read as null; a row with such a word in a
+    required cell, such as the power of a MIG device, is skipped and counted by its column and word. A last line
     without line end is skipped unless it is a complete record of JSON, and so are timestamps before 2005 or a year away
     from nearly all others of their file. Timestamps of syslog and glog are of the last year before
     the file was modified. If lines name no node or job, the name of the file does, or of the folder of a file without
@@ -144,7 +146,8 @@ def read_log(
                     raise
                 else:
                     reason = str(error).partition("\n")[0]
-                    raise DatasetError(f"{file} cannot be read as text ({reason}); give files of logs") from error
+                    fix = _fix(file) or "give files of logs"
+                    raise DatasetError(f"{file} cannot be read as text ({reason}); {fix}") from error
     except OSError as error:
         raise DatasetError(
             f"{short_repr(path)} cannot be read ({error.strerror or error}); give files of logs"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
@@ -11,9 +13,6 @@ from factorykit.formulas.cost import rental_cost_usd
 from factorykit.telemetry.exposure import window
 from factorykit.telemetry.goodput import checked_price, started_attempts
 from factorykit.telemetry.tidy import Log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MIN_NODES_PER_STEP: Final = 3
 """Nodes with a time for the same step from which their median is its usual time."""
@@ -63,8 +62,6 @@ def stragglers(
     >>> stragglers(fk.read_log(file)).select("node", "slowdown", "step_share").row(0)
     ('b', 1.25, 0.2)
     """
-    import polars as pl
-
     window(log)
     by_step = ["job", "step"]
     timed = log.steps.filter(pl.col("node").is_not_null(), pl.col("step_s").is_not_null())
@@ -109,8 +106,6 @@ def stragglers(
 
 def held_hours(log: Log) -> float | None:
     """Return the accelerator-hours of jobs with steps, or None if the log has no jobs."""
-    import polars as pl
-
     try:
         attempts = started_attempts(log)
     except ScenarioError:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import file_path, finite_number, integer
@@ -18,7 +20,6 @@ from factorykit.model.operations.simulate import timeline
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
 
 START: Final = datetime(2026, 3, 1, tzinfo=UTC)
 JOB: Final = "4711"
@@ -102,8 +103,6 @@ def simulate_logs(
     >>> fk.fleet.stragglers(log)["node"][0] == truth["slow_node"]
     True
     """
-    import polars as pl
-
     if (slowdown := finite_number("slowdown", slowdown)) < 1.0:
         raise ScenarioError(f"slowdown must be at least 1, got {slowdown:g}; give e.g. 1.05")
     out, spares, random = file_path("folder", folder), integer("spare_nodes", spare_nodes), integer("seed", seed)
@@ -198,8 +197,6 @@ class _Attempt:
 
 def _runs(states: pl.DataFrame) -> Iterator[tuple[float, float, float, float, str | None]]:
     """Yield the start, the start of work, the end, the progress at the start and the cause of the end by attempt."""
-    import polars as pl
-
     allocated = states.with_columns(before=pl.col("progress_s").shift(1).fill_null(0.0)).filter(
         pl.col("state").is_in(ALLOCATED_STATES)
     )
@@ -217,8 +214,6 @@ def _runs(states: pl.DataFrame) -> Iterator[tuple[float, float, float, float, st
 
 def _steps(attempt: _Attempt, step_s: float, write_s: float, interval: int) -> pl.DataFrame:
     """Return the steps that end in an attempt: time, number, and the length of the checkpoint before it."""
-    import polars as pl
-
     np = need("numpy")
     reach_s = attempt.progress_s + attempt.end_s - attempt.begin_s
     block_s = interval * step_s + write_s
@@ -272,8 +267,6 @@ def _nodes(
     steps: pl.DataFrame, attempts: list[_Attempt], fleet: _Fleet, step_s: float, slowdown: float
 ) -> pl.DataFrame:
     """Return the own time of every node in some steps; the slow node takes the whole step time."""
-    import polars as pl
-
     runs = pl.DataFrame(
         {"start_s": [attempt.start_s for attempt in attempts], "node": [attempt.nodes for attempt in attempts]}
     )
@@ -289,8 +282,6 @@ def _nodes(
 
 def _power(attempts: list[_Attempt], fleet: _Fleet, per_node: int, power_w: float) -> pl.DataFrame:
     """Return power samples of every accelerator, busy while the job runs on its node."""
-    import polars as pl
-
     np = need("numpy")
     at_s = np.arange(0, int(attempts[-1].end_s), SAMPLED_S)
     busy = np.zeros((len(at_s), len(fleet.names)), bool)

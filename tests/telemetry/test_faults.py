@@ -332,7 +332,11 @@ READ_RIGHT: dict[str, tuple[str | bytes, str, list, dict[str, int]]] = {
         + SAMPLE(minute=2, watts="[N/A]"),
         "accelerator_power_w",
         [300.5],
-        {"parse errors, skipped": 3},
+        {
+            "parse errors, skipped": 1,
+            "rows without accelerator_power_w ([Unknown Error]), skipped": 1,
+            "rows without accelerator_power_w ([N/A]), skipped": 1,
+        },
     ),
     "two writers of one file": (
         SMI + SAMPLE(minute=0, watts="300")[:-2] + SAMPLE(minute=0, watts="310") + SAMPLE(minute=1, watts="305"),
@@ -341,12 +345,17 @@ READ_RIGHT: dict[str, tuple[str | bytes, str, list, dict[str, int]]] = {
         {"parse errors, skipped": 1},
     ),
     "a gzip with other bytes behind it": (GARBAGE, "accelerator_power_w", [300.5], {log_file.TRUNCATED: 1}),
-    "samples that are not finite": (RANGE % "", "accelerator_power_w", [300.5], {"parse errors, skipped": 2}),
+    "samples that are not finite": (
+        RANGE % "",
+        "accelerator_power_w",
+        [300.5],
+        {f"rows without accelerator_power_w ({value}), skipped": 1 for value in ("NaN", "+Inf")},
+    ),
     "an answer with warnings": (
         RANGE % '"warnings":["partial"],',
         "accelerator_power_w",
         [300.5],
-        {log_file.WARNINGS: 1, "parse errors, skipped": 2},
+        {log_file.WARNINGS: 1, "rows without accelerator_power_w (NaN), skipped": 1},
     ),
     "a step cut by a kill": (
         MEGATRON.format(at=1, step=1, ms=4321.5)
@@ -441,6 +450,69 @@ def test_a_fault_is_refused_with_its_reason(tmp_path: Path, fault: str) -> None:
     (tmp_path / "n1.log").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(fk.FactorykitError, match=message):
         fk.read_log(tmp_path)
+
+
+NVML = ("N/A", "Not Supported", "Not Found", "Unknown Error", "GPU requires reset", "GPU is lost", "Timeout")
+SMI_ROW = SAMPLE(minute=0, watts="300.5 W")
+POWER = "timestamp,Hostname,gpu,DCGM_FI_DEV_POWER_USAGE,DCGM_FI_DEV_GPU_UTIL\n2026-03-01 12:00:00,n1,0,300.5,98\n"
+DCGM = POWER + "2026-03-01 12:00:30,n1,0,{},98\n"
+NVML_RECORD = '{{"time": 17723664{:02}, "gpu_id": 3, "hostname": "n1", "power_draw": {}}}\n'
+SCRAPED = 'DCGM_FI_DEV_POWER_USAGE{{gpu="0",Hostname="n1"}} {} 17723664{:02}\n'
+MISSING: dict[str, tuple[str, str]] = {
+    **{f"nvidia-smi, {word}": (SMI + SMI_ROW + SAMPLE(minute=1, watts=f"[{word}]"), f"[{word}]") for word in NVML},
+    "nvidia-smi, without units": (SMI + SMI_ROW + SAMPLE(minute=1, watts="N/A"), "N/A"),
+    "DCGM, power of a MIG device": (DCGM.format("N/A"), "N/A"),
+    "DCGM, blank": (DCGM.format("140737488355328.0"), "140737488355328.0"),
+    "DCGM, not supported": (DCGM.format("140737488355330.0"), "140737488355330.0"),
+    "NVML in JSON": (NVML_RECORD.format(0, 300.5) + NVML_RECORD.format(1, "null"), "null"),
+    "Prometheus, NaN": (SCRAPED.format("300.5", 0) + SCRAPED.format("NaN", 1), "NaN"),
+    "Prometheus, infinity": (SCRAPED.format("300.5", 0) + SCRAPED.format("-Inf", 1), "-Inf"),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_a_missing_power_is_counted_with_its_word_and_is_no_parse_error(read, case: str) -> None:
+    """NVML's error strings in brackets, DCGM's blank values, null of JSON, and the special values of Prometheus."""
+    text, word = MISSING[case]
+    log = read(text)
+    found = {issue: count for issue, count in counts(log).items() if issue.endswith("skipped")}
+    assert found == {f"rows without accelerator_power_w ({word}), skipped": 1}
+    assert log.skipped == 1
+    assert log.power.height == text.count("300.5")
+
+
+@pytest.mark.parametrize("word", ["[Not Supported]", "[GPU requires reset]", "[Insufficient Permissions]", "N/A"])
+def test_a_sample_without_utilization_keeps_its_power(read, word: str) -> None:
+    header = "timestamp, index, power.draw [W], utilization.gpu [%]\n"
+    log = read(f"{header}2026/03/01 12:00:00.000, 0, 300.50 W, {word}\n")
+    assert log.power.select("accelerator_power_w", "utilization").rows() == [(300.5, None)]
+    assert log.skipped == 0
+
+
+@pytest.mark.parametrize("blank", ["140737488355328", "9223372036854775792", "9223372036854775794"])
+def test_a_blank_utilization_of_dcgm_is_missing(read, blank: str) -> None:
+    log = read(POWER + f"2026-03-01 12:00:30,n1,0,310.5,{blank}\n")
+    assert log.power["utilization"].to_list() == [0.98, None]
+    assert log.skipped == 0
+
+
+@pytest.mark.parametrize("moment", ["Unknown", "None"])
+def test_slurm_prints_words_for_times_that_are_not_known(read, moment: str) -> None:
+    log = read(SACCT + job(1, "RUNNING", end=moment))
+    assert log.jobs["ended"].to_list() == [None]
+    assert log.skipped == 0
+
+
+def test_a_sample_of_no_xid_is_no_event(read) -> None:
+    line = 'DCGM_FI_DEV_XID_ERRORS{{gpu="0",Hostname="n1"}} {} 17723664{:02}\n'
+    log = read(line.format("79", 0) + line.format("NaN", 30))
+    assert log.events["code"].to_list() == ["79"]
+    assert counts(log)["rows without kind (NaN), skipped"] == 1
+
+
+def test_a_row_with_an_invalid_cell_is_a_parse_error_whatever_else_is_missing(read) -> None:
+    log = read(SMI + "2026/13/41 12:00:00.000, 3, [N/A]\n" + SAMPLE(minute=1, watts="300"))
+    assert counts(log)["parse errors, skipped"] == log.skipped == 1
 
 
 def test_a_node_with_several_names_is_one(tmp_path: Path) -> None:

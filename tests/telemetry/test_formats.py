@@ -232,6 +232,7 @@ def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -
     [
         ("#Entity   POWER      GPUTL\nID        W\nGPU 0     67.012     0\n", "nvidia-smi"),
         ("timestamp, index, utilization.gpu [%]\n2026/03/01 12:00:00.000, 3, 98 %\n", "power.draw"),
+        ("timestamp, power.draw [W], utilization.gpu [%]\n2026/03/01 12:00:00.000, [N/A], 98 %\n", "state no power"),
         ("[  123.456789] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n", "dmesg -T"),
         ("{'loss': 0.8853, 'learning_rate': 4.4e-05, 'epoch': 0.12}\n", "trainer_state.json"),
     ],

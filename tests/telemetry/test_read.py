@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
@@ -75,6 +76,22 @@ def test_parse_errors_are_counted_and_their_lines_masked(write) -> None:
     bad = log.notes.filter(issue="parse errors, skipped").row(0, named=True)
     assert (bad["count"], bad["first_line"], bad["masked_line"]) == (1, 3, "xxxxxxxxx,x,xxxxxx9-xxxxx")
     assert log.skipped == 1
+
+
+def test_the_hour_that_the_clock_repeats_is_read_twice(write) -> None:
+    """Central European summer time ended on 25 October 2026 at 3:00, which became 2:00: four hours of two chips."""
+    start = datetime(2026, 10, 24, 23, tzinfo=UTC)
+    times = [(start + timedelta(minutes=n)).astimezone(ZoneInfo("Europe/Berlin")) for n in range(241)]
+    lines = [f"{time:%Y/%m/%d %H:%M:%S}.000, {gpu}, 500.00 W" for time in times for gpu in (0, 1)]
+    log = fk.read_log(write("\n".join(["timestamp, index, power.draw [W]", *lines, ""])), zone="Europe/Berlin")
+    assert fk.fleet.energy(log)["accelerator_hours"].item() == pytest.approx(2 * 4.0)
+
+
+@pytest.mark.parametrize("kind", [None, "nvidia_smi"])
+def test_samples_without_a_header_are_refused_with_the_fix(write, kind) -> None:
+    file = write("2026/03/01 00:00:00.123, 0, 300.10 W, 50 %\n2026/03/01 00:01:00.123, 0, 310.10 W, 50 %\n")
+    with pytest.raises(fk.FactorykitError, match="header is missing; record with --format=csv, without noheader"):
+        fk.read_log(file, kind=kind)
 
 
 def test_timestamps_without_a_zone_have_the_given_one(write) -> None:
