@@ -19,7 +19,7 @@ finally:
     if sys.modules["rfc3987_syntax"] is None:
         del sys.modules["rfc3987_syntax"]
 
-from factorykit.charts.embed import renderer
+from factorykit.charts.embed import mimebundle
 from factorykit.charts.finish import finish as finish
 from factorykit.charts.table import table as table
 
@@ -31,6 +31,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-alt.renderers.register("factorykit", renderer)
+alt.renderers.register("factorykit", mimebundle)
 if alt.renderers.active == "default":
     alt.renderers.enable("factorykit")

@@ -192,15 +192,10 @@ def summary(spec: Mapping[str, Any]) -> str:
     return "\n".join([_words(spec), *summary_lines(drawn(spec))])
 
 
-def mimebundle(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return a Vega-Lite specification as page, picture and text."""
+def mimebundle(spec: Mapping[str, Any], **_: Any) -> dict[str, str]:
+    """Return a Vega-Lite specification as page, picture and text: the renderer that Altair knows as ``factorykit``."""
     spec = json.loads(json.dumps(spec))
     return outputs(chart_payload(spec), summary(spec))
-
-
-def renderer(spec: dict[str, Any], **_: Any) -> dict[str, str]:
-    """Render an Altair chart; registered with Altair as ``factorykit``."""
-    return mimebundle(spec)
 
 
 def summary_lines(frame: pl.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from factorykit.charts.theme import FAINT
+from factorykit.charts.theme import FAINT, PALETTE
 from factorykit.core.vocabulary import SI_UNITS, Quantity, quantity, vocabulary
 from factorykit.engine.emit.vega import datum
 
@@ -56,6 +56,20 @@ def tooltip(names: Sequence[str]) -> list[alt.Tooltip]:
     ['Distribution', 'Time span [h]']
     """
     return [alt.Tooltip(_field(name), title=title(name), format=_tooltip_format(name)) for name in names]
+
+
+def with_limits(started: alt.Chart, x: alt.X, low: alt.X, high: str, y: alt.Y, tips: list[alt.Tooltip]) -> Any:
+    """Return a point for each row of a chart, on a whisker from its lower to its upper limit."""
+    whiskers = started.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(x=low, x2=high, y=y)
+    return whiskers + started.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(
+        x=x, y=y, tooltip=tips
+    )
+
+
+def equality(values: pl.Series) -> alt.Chart:
+    """Return the dashed line on which a prediction equals the measured values."""
+    ends = pl.DataFrame({"at": [values.min(), values.max()]})
+    return alt.Chart(ends).mark_line(color="gray", strokeDash=[4, 3]).encode(x="at:Q", y="at:Q")
 
 
 def title(name: str) -> str:

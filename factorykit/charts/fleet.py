@@ -28,13 +28,10 @@ def limits(frame: pl.DataFrame, quantity: str, label: str, *, title: str, source
     )
     y = alt.Y("group:N", title=None, sort=shown["group"].to_list(), axis=alt.Axis(labelLimit=220))
     x = encoding.x(quantity, scale=alt.Scale(type="log"))
-    whiskers = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
-        x=alt.X("low:Q", title=row.title, scale=alt.Scale(type="log")), x2="high:Q", y=y
-    )
-    tooltip = encoding.tooltip(["group", quantity])
-    dots = base.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(x=x, y=y, tooltip=tooltip)
+    lower = alt.X("low:Q", title=row.title, scale=alt.Scale(type="log"))
+    drawn = encoding.with_limits(base, x, lower, "high:Q", y, encoding.tooltip(["group", quantity]))
     return finish(
-        (whiskers + dots).properties(height=alt.Step(30)),
+        drawn.properties(height=alt.Step(30)),
         title,
         source=source,
         subtitle="Point: estimate; whisker: exact 95 % limits",
@@ -74,15 +71,10 @@ def slowdowns(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart
     y = alt.Y("node:N", title=None, sort=frame["node"].to_list(), axis=alt.Axis(labelLimit=220))
     axis = "Step time relative to the median of the cohort"
     scale = alt.Scale(zero=False)
-    whiskers = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
-        x=alt.X("slowdown_low:Q", title=axis, scale=scale), x2="slowdown_high:Q", y=y
-    )
-    tooltip = [*encoding.tooltip(["node"]), alt.Tooltip("slowdown:Q", title=axis, format=".3f")]
-    dots = base.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(
-        x=alt.X("slowdown:Q", title=axis, scale=scale), y=y, tooltip=tooltip
-    )
+    x, lower = (alt.X(f"{name}:Q", title=axis, scale=scale) for name in ("slowdown", "slowdown_low"))
+    tips = [*encoding.tooltip(["node"]), alt.Tooltip("slowdown:Q", title=axis, format=".3f")]
     return finish(
-        (whiskers + dots).properties(height=alt.Step(26)),
+        encoding.with_limits(base, x, lower, "slowdown_high:Q", y, tips).properties(height=alt.Step(26)),
         title,
         source=source,
         description=f"Slowdown of {frame.height} nodes, at most {frame['slowdown'].max():.3f} times the median.",

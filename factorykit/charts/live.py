@@ -184,13 +184,9 @@ class Live:
     def _using(self, case: Case) -> dict[str, str]:
         return {n: r for n, r in self._start.using.items() if n not in case.given} | read_models(case.using)
 
-    def _given_names(self, case: Case) -> set[str]:
-        """Return the given inputs of a case: sliders, the base and its own values, without alternatives."""
-        return {*self.sliders, self.x, *self._start.values} - set(case.using) | set(case.given)
-
     def _chain(self, case: Case, outputs: Sequence[str]) -> Chain:
-        """Return the chain of a case, with defaults for missing inputs."""
-        given = self._given_names(case)
+        """Return the chain of a case: sliders, the base and its own values are given, defaults fill the rest."""
+        given = {*self.sliders, self.x, *self._start.values} - set(case.using) | set(case.given)
         using = {name: rival for name, rival in self._using(case).items() if name not in given}
         words = {n: v for n, v in {**self._start.values, **case.given}.items() if n in given and isinstance(v, str)}
         return Question(words, using, tuple(outputs), assume=True).over(given - words.keys()).resolve()

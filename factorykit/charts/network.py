@@ -111,10 +111,8 @@ def measured_collectives(frame: pl.DataFrame, *, title: str, source: str) -> alt
             ],
         )
     )
-    ends = pl.DataFrame({"at": [scaled["measured"].min(), scaled["measured"].max()]})
-    equal = alt.Chart(ends).mark_line(color="gray", strokeDash=[4, 3]).encode(x="at:Q", y="at:Q")
     return finish(
-        equal + dots,
+        encoding.equality(scaled["measured"]) + dots,
         title,
         source=source,
         description="Predicted over measured bus bandwidth of each size and run on logarithmic axes; a dashed line for "

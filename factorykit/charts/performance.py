@@ -196,10 +196,8 @@ def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
             ],
         )
     )
-    ends = pl.DataFrame({"at": [kept["measured_s"].min(), kept["measured_s"].max()]})
-    equal = alt.Chart(ends).mark_line(color="gray", strokeDash=[4, 3]).encode(x="at:Q", y="at:Q")
     return finish(
-        equal + dots,
+        encoding.equality(kept["measured_s"]) + dots,
         title,
         source="Measured: training_runs table. Predicted: constants found without the row's own family",
         description="Predicted over measured step time of each run on logarithmic axes; a dashed line for equality.",

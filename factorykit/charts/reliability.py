@@ -127,21 +127,15 @@ def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     rows = alt.Y("label:N", title=None, sort=frame["label"].to_list(), axis=two_lines)
     scale = alt.Scale(type="log")
     words = "Failures per 1,000 node-days"
-    whisker = started.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
-        x=alt.X("per_1000_low:Q", title=words, scale=scale), x2="per_1000_high:Q", y=rows
-    )
-    dots = started.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(
-        x=alt.X("per_1000_node_days:Q", title=words, scale=scale),
-        y=rows,
-        tooltip=[
-            alt.Tooltip("label:N", title="Who"),
-            alt.Tooltip("per_1000_node_days:Q", title=words, format=".3g"),
-            alt.Tooltip("node_days:Q", title="Node-days", format=",.0f"),
-            alt.Tooltip("source:N", title="Source"),
-        ],
-    )
+    x, lower = (alt.X(f"{name}:Q", title=words, scale=scale) for name in ("per_1000_node_days", "per_1000_low"))
+    tips = [
+        alt.Tooltip("label:N", title="Who"),
+        alt.Tooltip("per_1000_node_days:Q", title=words, format=".3g"),
+        alt.Tooltip("node_days:Q", title="Node-days", format=",.0f"),
+        alt.Tooltip("source:N", title="Source"),
+    ]
     return finish(
-        (whisker + dots).properties(height=alt.Step(34)),
+        encoding.with_limits(started, x, lower, "per_1000_high:Q", rows, tips).properties(height=alt.Step(34)),
         title,
         source=source,
         description="Published failure rates per 1,000 node-days, with exact 95 % limits of the counted ones.",

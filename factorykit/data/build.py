@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -13,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.atomic_io import locked, move_incoming, replace_files
 from factorykit.core.errors import DatasetError, unknown_name_message
 from factorykit.core.extras import need
-from factorykit.core.text_io import parse_number
+from factorykit.core.text_io import csv_rows, parse_number
 from factorykit.core.validation import file_path
 from factorykit.core.vocabulary import unknown_quantity_message, vocabulary
 from factorykit.data.croissant import croissant
@@ -27,7 +28,6 @@ from factorykit.data.tables import CROISSANT, DESCRIPTOR, PLAIN, data_folder, se
 
 if TYPE_CHECKING:
     import dataframely as dy
-    import polars as pl
 
 MAX_SHOWN: Final = 20
 """Faulty cells in the message of the error; its ``rows`` hold all of them."""
@@ -46,8 +46,6 @@ class _Broken:
     def raise_if_any(self) -> None:
         if not self.rows:
             return
-        import polars as pl
-
         schema = {"file": pl.String, "line": pl.Int64, "column": pl.String, "value": pl.String, "rule": pl.String}
         frame = pl.DataFrame(self.rows, schema=schema, orient="row").unique(maintain_order=True)
         frame = frame.sort("file", "line", maintain_order=True, nulls_last=False)
@@ -88,8 +86,6 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     DatasetError
         If a file is missing or any row breaks a rule. ``rows`` holds all of them: file, line, column, value, rule.
     """
-    import polars as pl
-
     need("factorykit.data.schemas")
     target = file_path("out", out) if out is not None else data_folder()
     origin = file_path("sources", sources) if sources is not None else target / "sources"
@@ -180,8 +176,6 @@ def _derive(
     origin: Path, known: Mapping[str, type[dy.Schema]], numbered: dict[str, pl.DataFrame], broken: _Broken
 ) -> None:
     """Add the derived tables whose sources are present, and check them."""
-    import polars as pl
-
     from factorykit.data.schemas import columns, is_derived
 
     if not set(required_tables()) <= numbered.keys():
@@ -195,37 +189,22 @@ def _derive(
 
 def types_of(columns: Mapping[str, Any]) -> dict[str, str]:
     """Return the type of each column, ``number`` or ``string``."""
-    import polars as pl
-
     return {name: "number" if column.dtype == pl.Float64 else "string" for name, column in columns.items()}
 
 
 def _read(path: Path, columns: Mapping[str, Any], broken: _Broken) -> pl.DataFrame | None:
     """Return a CSV file with the line of each row, or None if it is not valid."""
-    import polars as pl
-
     try:
-        content = path.read_text(encoding="utf-8", errors="strict")
-    except FileNotFoundError:
-        broken.add(path, None, None, None, "the file is missing")
+        (_, header), *numbered = csv_rows(path.read_bytes()) or [(1, [])]
+    except (ValueError, OSError) as error:
+        reason = "is missing" if isinstance(error, FileNotFoundError) else error
+        broken.add(path, None, None, None, f"the file {reason}")
         return None
-    except (UnicodeDecodeError, OSError) as error:
-        broken.add(path, None, None, None, f"the file is not readable as UTF-8 ({error})")
-        return None
-    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    try:
-        header = next(reader, [])
-        for row in reader:
-            if len(row) == len(header):
-                rows.append(row)
-                lines.append(reader.line_num)
-            elif row:
-                broken.add(path, reader.line_num, None, None, f"{len(row)} cells where the header has {len(header)}")
-    except csv.Error as error:
-        broken.add(path, reader.line_num, None, None, f"not valid CSV ({error})")
-        return None
+    for line, row in numbered:
+        if len(row) != len(header):
+            broken.add(path, line, None, None, f"{len(row)} cells where the header has {len(header)}")
+    rows = [row for _, row in numbered if len(row) == len(header)]
+    lines = [line for line, row in numbered if len(row) == len(header)]
     for name in header:
         if name not in columns:
             broken.add(path, 1, name, name, unknown_name_message("column", name, columns))
@@ -335,8 +314,6 @@ def _check_preferred(path: Path, columns: Mapping[str, Any], frame: pl.DataFrame
 
     Where entities are picked field by field, at most one statement is preferred: it decides among equal sources.
     """
-    import polars as pl
-
     if "preferred" not in columns or "statement" not in columns or path.stem in {*ENTITIES, "statements"}:
         return
     many = path.stem in statement_tables()
@@ -441,8 +418,6 @@ def _resource(name: str, schema: type[dy.Schema], frame: pl.DataFrame, files: Ma
 
 def _field(name: str, column: Any, is_key: bool) -> dict[str, Any]:
     """Return a field of the descriptor: type, unit, description and constraints."""
-    import polars as pl
-
     constraints: dict[str, Any] = {"required": True} if is_key or not column.nullable else {}
     for ours, theirs in (
         ("min", "minimum"),

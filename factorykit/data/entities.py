@@ -8,12 +8,11 @@ the build and the tables as of an earlier month.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.data import history
-
-if TYPE_CHECKING:
-    import polars as pl
 
 KINDS: Final = {
     "clusters": ("cluster_statements", "cluster"),
@@ -78,8 +77,6 @@ def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
     Columns are those of the table `statements`.
     """
-    import polars as pl
-
     ranks = _ranks(tables["sources"])
     parts = []
     for kind, (origin, key) in KINDS.items():
@@ -107,8 +104,6 @@ def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 def _ranks(sources: pl.DataFrame) -> pl.DataFrame:
     """Return the rank of each source: the position of its kind in `SOURCE_KINDS`."""
-    import polars as pl
-
     places = {kind: float(place) for place, kind in enumerate(SOURCE_KINDS)}
     return sources.select("source", standing=pl.col("kind").replace_strict(places, return_dtype=pl.Float64))
 
@@ -118,8 +113,6 @@ def with_preferred(stated: pl.DataFrame) -> pl.DataFrame:
 
     ``preferred`` of the given rows is a manual choice, which decides among sources of the same rank.
     """
-    import polars as pl
-
     words = list(dict.fromkeys(SOURCE_KINDS.values()))
     levels = [words.index(text) for text in SOURCE_KINDS.values()]
     level = pl.col("standing").replace_strict(
@@ -177,8 +170,6 @@ def rows(kind: str, stated: pl.DataFrame, columns: Mapping[str, Any]) -> pl.Data
 
     Subjects of statements that are examples, such as a size of run, are no entities.
     """
-    import polars as pl
-
     _, key = KINDS[kind]
     mine = stated.filter(pl.col("kind") == kind)
     mine = mine.join(mine.filter(field="example").select("entity"), on="entity", how="anti", maintain_order="left")
@@ -217,8 +208,6 @@ def complete(
 
 def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Add the design power of the chips, the one facility power with its basis, and what is still to be built."""
-    import polars as pl
-
     assumed = dict(tables["defaults"].select("quantity", "value").iter_rows())
     per_node = pl.col("accelerators_per_node").fill_null(assumed["accelerators_per_node"])
     chip = tables["accelerators"].select("accelerator", tdp_w=pl.coalesce("tdp_w", "tdp_estimated_w"))
@@ -277,8 +266,6 @@ def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, 
 
 def _priced(sites: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Add the newest electricity price of each site's area, and the largest planned power."""
-    import polars as pl
-
     order = {"industrial": 0, "wholesale": 1, "commercial": 2, "all customers": 3}
     prices = (
         tables["electricity"]
@@ -304,8 +291,6 @@ def _priced(sites: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataF
 
 def _computed(runs: pl.DataFrame, models: pl.DataFrame) -> pl.DataFrame:
     """Add the training compute of the runs whose source states none: 6 FLOP per active parameter and token."""
-    import polars as pl
-
     active = models.select(model_key="model", model_active="active_parameters")
     joined = runs.join(active, on="model_key", how="left", maintain_order="left")
     weights = pl.coalesce("active_parameters", "model_active")
@@ -320,8 +305,6 @@ def _computed(runs: pl.DataFrame, models: pl.DataFrame) -> pl.DataFrame:
 
 def _trained(models: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     """Add the facts of the run that trained each model; of several runs, the one with the most facts."""
-    import polars as pl
-
     facts = ["tokens", "training_flop", "accelerator", "accelerators", "accelerator_hours", "wall_days"]
     best = (
         runs.filter(pl.col("model_key").is_not_null())
@@ -342,8 +325,6 @@ def as_of(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Map
 
     Entities without a statement by then are omitted, as are columns from other tables.
     """
-    import polars as pl
-
     begins = pl.col("as_of").str.split("/").list.first().str.slice(0, len(when))
     origin, _ = KINDS[kind]
     earlier = tables[origin].filter((begins <= when).fill_null(value=False))
@@ -361,8 +342,6 @@ def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[st
 
 def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return one row per source: dates of publication and access, and the rows that cite it."""
-    import polars as pl
-
     named = [
         frame.select(
             "source",

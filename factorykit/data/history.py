@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_HOUR
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COLUMNS: Final = ("quantity", "of", "month", "value", "rows", "status", "source", "locator", "note")
 NEEDED: Final = frozenset(
@@ -36,9 +35,7 @@ def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     The size of a cluster, the power of a site and the lowest price so far are carried forward until the next statement.
     Prices exist only for months in which they were collected.
     """
-    import polars as pl
-
-    series_rows = pl.concat([series.select(COLUMNS) for series in _series(tables)], how="vertical_relaxed")
+    series_rows = pl.concat(_series(tables), how="diagonal_relaxed").with_columns(pl.col("rows").fill_null(1.0))
     key = pl.concat_str("quantity", "of", "month", separator=" ").str.to_lowercase()
     return series_rows.select(
         key.str.replace_all(r"[^a-z0-9]+", "_").alias("month_of_series"),
@@ -61,28 +58,12 @@ def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def _from(frame: pl.DataFrame, table: str, source: str | None = None) -> pl.DataFrame:
     """Add the table from which the series is computed, and the source of its rows where they do not hold it."""
-    import polars as pl
-
     labels = {"locator": pl.lit(f"computed from the table {table}")}
     return frame.with_columns(**labels, **({"source": pl.lit(source)} if source else {}))
 
 
-def _named(frame: pl.DataFrame, quantity: str, of: str | None = None, status: str | None = None) -> pl.DataFrame:
-    """Add the subject of the series; ``rows`` is one by default."""
-    import polars as pl
-
-    labels = {"quantity": pl.lit(quantity)}
-    labels |= {"of": pl.lit(of)} if of is not None else {}
-    labels |= {"status": pl.lit(status, pl.String)} if "status" not in frame.columns else {}
-    labels |= {"rows": pl.lit(1.0)} if "rows" not in frame.columns else {}
-    labels |= {"note": pl.lit(None, pl.String)} if "note" not in frame.columns else {}
-    return frame.with_columns(**labels)
-
-
 def _every_month(frame: pl.DataFrame, last: str | None = None) -> pl.DataFrame:
     """Return one row for each month from the first of ``month`` to the last, missing ones without values."""
-    import polars as pl
-
     ends = (frame["month"].min(), last or frame["month"].max())
     first, final = (pl.Series([f"{end}-01"]).str.to_date() for end in ends)
     every = pl.date_range(first.item(), final.item(), "1mo", eager=True).dt.strftime("%Y-%m").alias("month")
@@ -94,8 +75,6 @@ def _largest_cluster(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFram
 
     ``note`` names the cluster and the kind. Clusters of several kinds count by the table `cluster_chips`.
     """
-    import polars as pl
-
     stated = tables["cluster_statements"]
     counted = stated.join(tables["sources"].filter(kind="benchmark"), on="source", how="anti").filter(
         pl.col("accelerators").is_not_null(), status="existing"
@@ -131,13 +110,12 @@ def _largest_cluster(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFram
             pl.col("value", "note").forward_fill(), rows=pl.col("rows").fill_null(0.0).cum_sum()
         )
         floor = filled["value"].max()
-        yield _named(filled, "accelerators", "largest cluster, chips of one kind", status)
+        of = pl.lit("largest cluster, chips of one kind")
+        yield filled.with_columns(quantity=pl.lit("accelerators"), of=of, status=pl.lit(status))
 
 
 def _sites(stated: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the power of all sites, and of the largest, month by month as it was and as it is planned."""
-    import polars as pl
-
     power = stated.filter(pl.col("facility_power_w").is_not_null(), pl.col("status").is_not_null()).select(
         "site", "facility_power_w", "status", month=pl.col("as_of").str.slice(0, 7)
     )
@@ -162,26 +140,21 @@ def _sites(stated: pl.DataFrame) -> Iterator[pl.DataFrame]:
         .with_columns(status=pl.when(ahead).then(pl.lit("planned")).otherwise(pl.lit("existing")))
     )
     for name, of in (("all", "all frontier sites"), ("largest", "largest frontier site")):
-        yield _named(total.rename({name: "value"}), "facility_power_w", of)
+        yield total.with_columns(quantity=pl.lit("facility_power_w"), of=pl.lit(of), value=pl.col(name))
 
 
 def _chips(counts: pl.DataFrame) -> pl.DataFrame:
     """Return the chips of each designer, of all kinds together, at the end of each quarter."""
-    import polars as pl
-
-    summed = (
+    return (
         counts.filter(pl.col("note").is_null(), series="chips of a kind")
         .group_by("designer", month=pl.col("day").str.slice(0, 7))
         .agg(value=pl.col("accelerators_median").sum(), rows=pl.len().cast(pl.Float64))
-        .with_columns(of=pl.concat_str(pl.lit("chips of "), "designer"))
+        .with_columns(quantity=pl.lit("accelerators"), of=pl.concat_str(pl.lit("chips of "), "designer"))
     )
-    return _named(summed, "accelerators")
 
 
 def _price_of_a_rate(chips: pl.DataFrame) -> pl.DataFrame:
     """Return the lowest release price per 16-bit FLOP/s of a data-centre chip so far, nominal."""
-    import polars as pl
-
     priced = (
         chips.filter(pl.col("peak_16bit_flop_per_s").is_not_null(), market="data centre", source="epoch_hardware")
         .filter(pl.col("released").str.len_chars() >= 7)
@@ -189,17 +162,16 @@ def _price_of_a_rate(chips: pl.DataFrame) -> pl.DataFrame:
         .agg((pl.col("accelerator_usd") / pl.col("peak_16bit_flop_per_s")).min().alias("value"), rows=pl.len())
         .sort("month")
     )
-    filled = _every_month(priced).with_columns(
+    return _every_month(priced).with_columns(
+        quantity=pl.lit("accelerator_usd_per_flop_per_s"),
+        of=pl.lit("data-centre chips, lowest at release so far"),
         value=pl.col("value").forward_fill().cum_min(),
         rows=pl.col("rows").cast(pl.Float64).fill_null(0.0).cum_sum(),
     )
-    return _named(filled, "accelerator_usd_per_flop_per_s", "data-centre chips, lowest at release so far")
 
 
 def _rent(prices: pl.DataFrame, chips: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the rent of each chip by kind of offer, and the price of a 16-bit FLOP on demand and at the peak rate."""
-    import polars as pl
-
     price = "rental_usd_per_accelerator_h_median"
     every = (
         prices.filter(pl.col("accelerator").is_not_null())
@@ -212,17 +184,16 @@ def _rent(prices: pl.DataFrame, chips: pl.DataFrame) -> Iterator[pl.DataFrame]:
         .join(chips.select("accelerator", "name", "peak_16bit_flop_per_s"), on="accelerator", how="left")
     )
     for kind, suffix in RENTED.items():
-        yield _named(every.filter(kind=kind).with_columns(of=pl.col("name") + suffix), "rental_usd_per_accelerator_h")
-    asked = every.filter(kind="on demand").with_columns(of=pl.col("name"))
+        of = pl.col("name") + suffix
+        yield every.filter(kind=kind).with_columns(quantity=pl.lit("rental_usd_per_accelerator_h"), of=of)
     rate = pl.col("value") / (SECONDS_PER_HOUR * pl.col("peak_16bit_flop_per_s"))
-    yield _named(asked.with_columns(value=rate).filter(pl.col("value").is_not_null()), "rental_usd_per_flop")
+    asked = every.filter(kind="on demand").with_columns(quantity=pl.lit("rental_usd_per_flop"), of="name", value=rate)
+    yield asked.filter(pl.col("value").is_not_null())
 
 
 def _electricity(prices: pl.DataFrame) -> pl.DataFrame:
     """Return the median wholesale price of electricity over the areas of Europe."""
-    import polars as pl
-
-    middle = prices.group_by("month").agg(
-        value=pl.col("electricity_usd_per_kwh").median(), rows=pl.col("electricity_usd_per_kwh").count()
-    )
-    return _named(middle.cast({"rows": pl.Float64}), "electricity_usd_per_kwh", "wholesale, median area of Europe")
+    price = pl.col("electricity_usd_per_kwh")
+    middle = prices.group_by("month").agg(value=price.median(), rows=price.count().cast(pl.Float64))
+    of = pl.lit("wholesale, median area of Europe")
+    return middle.with_columns(quantity=pl.lit("electricity_usd_per_kwh"), of=of)

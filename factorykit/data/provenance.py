@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.errors import UnknownName
 from factorykit.core.validation import one_of
 from factorykit.data.entities import KINDS
 from factorykit.data.tables import resource_of, table
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.core._names import TableName
 
 CITED: Final = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
@@ -44,8 +44,6 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     UnknownName
         If there is no such table, or the key is not in it, with the nearest name.
     """
-    import polars as pl
-
     resource = resource_of(table_name)
     if "attribution" in resource:
         return _publisher(resource, key)
@@ -82,8 +80,6 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
 
 def _cited() -> pl.LazyFrame:
     """Return the sources with their citations."""
-    import polars as pl
-
     return table("sources").select(
         "source",
         citation=pl.concat_str("title", pl.col("author"), pl.col("published"), separator=". ", ignore_nulls=True),
@@ -97,8 +93,6 @@ def _cited() -> pl.LazyFrame:
 
 def _of_entities(kind: str, key: str | None) -> pl.DataFrame:
     """Return the source of each field of the entities of one kind; the URL is that of the page, where it is known."""
-    import polars as pl
-
     about = KINDS[kind][1]
     stated = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"entity": about})
     if key is not None:
@@ -115,8 +109,6 @@ def _of_entities(kind: str, key: str | None) -> pl.DataFrame:
 
 def _publisher(resource: dict[str, Any], key: str | None) -> pl.DataFrame:
     """Return the publisher of a connected data set in the columns of `sources`."""
-    import polars as pl
-
     name = resource["name"]
     if key is not None:
         raise UnknownName(f"{name} comes from one publisher; call sources({name!r})")

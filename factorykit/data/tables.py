@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.atomic_io import INCOMING
 from factorykit.core.errors import DatasetError, UnknownName, short_repr, unknown_name_message
-from factorykit.data import entities
 
 if TYPE_CHECKING:
     import polars as pl
@@ -240,6 +239,8 @@ def table(name: TableName | str, *, as_of: str | None = None) -> pl.LazyFrame:
 def _as_of(resource: dict[str, Any], frame: pl.LazyFrame, date: str) -> pl.LazyFrame:
     """Return a table as it was known at the end of ``date``."""
     import polars as pl
+
+    from factorykit.data import entities
 
     if not isinstance(date, str) or not re.fullmatch(PARTIAL_DATE, date):
         raise DatasetError(f"as_of must be a year, month or day such as '2025-06', got {short_repr(date)}")

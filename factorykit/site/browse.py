@@ -7,16 +7,15 @@ import re
 from collections import defaultdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.charts.embed import script_json
 from factorykit.core.vocabulary import LARGE_NUMBERS, SI_PREFIXES, SUPERSCRIPTS, format_number, vocabulary
 from factorykit.data.entities import STATEMENT_COLUMNS
 from factorykit.site.page_layout import template
 from factorykit.site.table_data import PAGES, SI, WORDED, DataPackage, Table, label, unit_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PART: Final = 80_000
 """Compressed size of the rows that a page reads in one request [B]."""

@@ -118,7 +118,7 @@ def _render(root: Path, target: Path, program: Path | None) -> int:
             rendered = folder / "rendered"
             complaints = _embedded(stage, rendered, root / ".cache" / "pages")
         finish.finish(staged, rendered, root, cache=root / ".cache")
-        problems += [checks.Problem(*_page_and_text(line)) for line in complaints]
+        problems += [checks.Problem(page, "", text) for page, _, text in (line.partition(": ") for line in complaints)]
         checked_pages, more = checks.rendered(rendered, staged)
         checks.require([*problems, *more])
         publish(rendered, target.absolute())
@@ -150,11 +150,6 @@ def _stage(root: Path, stage: Path) -> None:
         elif (root / name).is_file():
             (stage / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, stage / name)
-
-
-def _page_and_text(line: str) -> tuple[str, str, str]:
-    page, _, text = line.partition(": ")
-    return page, "", text
 
 
 def require_replaceable(target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -69,6 +70,16 @@ def cached(stamp: Path, made_of: Any, make: Callable[[Path], Any]) -> Any:
     return result
 
 
+def written(folder: Path | None, made_of: Any, make: Callable[[Path], Any], out: Path) -> Any:
+    """Return the result of ``make``, which writes files into ``out``; with a cached ``folder`` its files are copied."""
+    if folder is None:
+        return make(out)
+    result = cached(folder.with_name(f"{folder.name}.json"), made_of, make)
+    if folder.is_dir():
+        shutil.copytree(folder, out, dirs_exist_ok=True)
+    return result
+
+
 def read(stamp: Path) -> dict[str, Any]:
     """Return the content of a file of a cache; empty if it is missing or damaged."""
     try:
@@ -76,6 +87,13 @@ def read(stamp: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
+
+
+def write_changed(file: Path, text: str) -> None:
+    """Write a file atomically if its text has changed."""
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, text)
 
 
 def _version(name: str) -> str:

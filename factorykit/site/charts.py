@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from factorykit.charts import downloads
 from factorykit.charts.embed import address, script_json
 from factorykit.site import build_cache
 from factorykit.site.crosslinks import LinkTargets
@@ -231,9 +231,7 @@ def _short(text: str) -> float:
 
 def _credit(figure: Figure, context: PageContext) -> list[str]:
     """Return the lines attached to each copy of a chart: settings, source, address."""
-    from factorykit.charts.downloads import settings
-
-    given = "; ".join(f"{setting['label']} {setting['text']}" for setting in settings(figure.payload))
+    given = "; ".join(f"{setting['label']} {setting['text']}" for setting in downloads.settings(figure.payload))
     source = re.sub("^Sources?: ", "", figure.payload.get("source", ""))
     address = context.address(f"{FOLDER}/{figure.name}.html")
     lines = [f"Settings: {given}." if given else "", f"Source: {source}" if source else ""]
@@ -248,26 +246,20 @@ def _files(figure: Figure, folder: Path, context: PageContext, cache: Path | Non
         for name, content in _drawn(figure, context).items():
             (place / name).write_bytes(content)
 
-    if cache is None:
-        draw(folder)
-        return
     made_of = [figure.payload, *figure.pictures, *_credit(figure, context)]
     made_of += [file.read_text("utf-8") for file in DRAWING_CODE]
-    build_cache.cached(cache / f"{figure.name}.json", made_of, draw)
-    shutil.copytree(cache / figure.name, folder, dirs_exist_ok=True)
+    build_cache.written(cache and cache / figure.name, made_of, draw, folder)
 
 
 def _drawn(figure: Figure, context: PageContext) -> dict[str, bytes]:
-    from factorykit.charts.downloads import card, columns, csv, framed, png, settings
-
     credit = _credit(figure, context)
-    picture = framed(figure.pictures, "" if figure.titled else figure.title, credit)
+    picture = downloads.framed(figure.pictures, "" if figure.titled else figure.title, credit)
     described = {
         "title": figure.title,
         "description": " ".join(dict.fromkeys(figure.spoken)),
         "caption": figure.caption,
-        "settings": settings(figure.payload),
-        "columns": columns(figure.payload),
+        "settings": downloads.settings(figure.payload),
+        "columns": downloads.columns(figure.payload),
         "source": figure.payload.get("source", ""),
         "address": context.address(f"{FOLDER}/{figure.name}.html"),
         "from": context.address(figure.place),
@@ -276,28 +268,26 @@ def _drawn(figure: Figure, context: PageContext) -> dict[str, bytes]:
         "license": "CC-BY-4.0",
         "files": [f"{figure.name}.{end}" for end in ("csv", "svg", "png")],
     }
-    shown = card(figure.pictures[0], "" if figure.titled else figure.title, f"factorykit · {figure.asks}")
+    shown = downloads.card(figure.pictures[0], "" if figure.titled else figure.title, f"factorykit · {figure.asks}")
     return {
-        f"{figure.name}.csv": csv(figure.payload, [figure.title, *credit]).encode(),
+        f"{figure.name}.csv": downloads.csv(figure.payload, [figure.title, *credit]).encode(),
         f"{figure.name}.metadata.json": (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode(),
         f"{figure.name}.svg": picture.encode(),
-        f"{figure.name}.png": png(picture),
-        f"{figure.name}.card.png": png(shown, scale=1.0),
-        f"{figure.name}.thumb.png": png(shown, scale=0.4),
+        f"{figure.name}.png": downloads.png(picture),
+        f"{figure.name}.card.png": downloads.png(shown, scale=1.0),
+        f"{figure.name}.thumb.png": downloads.png(shown, scale=0.4),
     }
 
 
 def _template_values(figure: Figure, context: PageContext) -> dict[str, Any]:
     """Return the values for the templates of a chart."""
-    from factorykit.charts.downloads import settings
-
     stills = [
         {"spoken": spoken, "src": address(picture)}
         for spoken, picture in zip(figure.spoken, figure.pictures, strict=True)
     ]
     given = [
         setting | {"href": f"../report/vocabulary.html#{setting['name'].replace('_', '-')}"}
-        for setting in settings(figure.payload)
+        for setting in downloads.settings(figure.payload)
     ]
     return {
         "figure": figure,

@@ -5,7 +5,6 @@ Both are generated from ``cluster.md``, whose cells are executed for the page.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+from nbformat import v4, writes
 
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import BOOT
@@ -23,6 +23,7 @@ from factorykit.core.vocabulary import quantity
 from factorykit.engine.html import html_text
 from factorykit.site.csp import policy
 from factorykit.site.page_layout import THEME, template
+from factorykit.site.sources import run_cell
 from factorykit.telemetry.exposure import fleet_nodes, window
 from factorykit.telemetry.formats import TABLES
 from factorykit.telemetry.tidy import Log
@@ -133,15 +134,12 @@ def _summary(log: Log) -> str:
 
 def _notebook(first_cell: str) -> str:
     """Return the notebook of the report; its first cell reads the logs."""
-    import nbformat
-
-    v4 = nbformat.v4
     cells = [v4.new_markdown_cell(f"# {TITLE}", id="title"), v4.new_code_cell(first_cell, id="read")]
     for number, (kind, source) in enumerate(parts()):
         text = HEADING.sub(r"## \1", source) if kind == "heading" else source
         make = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
         cells.append(make(text, id=f"part-{number}"))
-    return nbformat.writes(v4.new_notebook(cells=cells))
+    return writes(v4.new_notebook(cells=cells))
 
 
 def parts() -> Iterator[tuple[str, str]]:
@@ -166,18 +164,10 @@ def _blocks(names: dict[str, Any]) -> Iterator[Block]:
             yield Block(text=" ".join(source.split()))
         elif has_data:
             try:
-                yield Block(html=_html(_run(source, names)))
+                yield Block(html=_html(run_cell(source, names)))
             except FactorykitError as error:
                 has_data = False
                 yield Block(text=f"No data: {error}", is_soft=True)
-
-
-def _run(source: str, names: dict[str, Any]) -> Any:
-    """Run a cell and return the value of its last line."""
-    *before, last = ast.parse(source).body
-    assert isinstance(last, ast.Expr)
-    exec(compile(ast.Module(before, []), TEXT.name, "exec"), names)
-    return eval(compile(ast.Expression(last.value), TEXT.name, "eval"), names)
 
 
 def _html(value: Any) -> str:

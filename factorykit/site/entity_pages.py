@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -16,10 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from factorykit.charts.embed import script_json
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import vocabulary
 from factorykit.data.entities import KINDS, STATEMENT_COLUMNS
+from factorykit.data.identifiers import known_key
+from factorykit.engine.evaluate import evaluate
+from factorykit.model.serving.validate import measured_points
+from factorykit.model.validation.validate import validate
 from factorykit.site import build_cache
 from factorykit.site.browse import browsers
 from factorykit.site.page_layout import PageContext, assets, template
@@ -93,13 +98,8 @@ def add(project: Project, out: Path, context: PageContext, cache: Path | None = 
     Pages are cached in the folder ``cache``, if given, and reused while tables, code and templates are unchanged.
     """
     data = project.root / "data"
-    if cache is None:
-        return write(data, out, context)
     made_of = [build_cache.inputs(data, ["datapackage.json"]), context.values(""), context.changed("data")]
-    entries = build_cache.cached(cache / "entities.json", made_of, lambda folder: write(data, folder, context))
-    if (cache / "entities").is_dir():
-        shutil.copytree(cache / "entities", out, dirs_exist_ok=True)
-    return entries
+    return build_cache.written(cache and cache / "entities", made_of, lambda folder: write(data, folder, context), out)
 
 
 def write(data: Path, out: Path, context: PageContext | None = None) -> list[list[str]]:
@@ -181,8 +181,6 @@ def _compare(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[
 
 def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]:
     """Write the world map of clusters with its timeline, and return its search entry."""
-    import polars as pl
-
     points: list[dict[str, Any]] = []
     if "clusters" in package.tables:
         known = package.tables["clusters"].frame.filter(
@@ -274,8 +272,6 @@ def _plan(kind: str, row: Mapping[str, Any]) -> dict[str, str]:
 
 def _similar(package: DataPackage, table: Table) -> dict[str, list[dict[str, str]]]:
     """Return the nearest entities of each entity by the logarithm of its first key figure."""
-    import polars as pl
-
     if table.name not in SUMMARY:
         return {}
     (lead, _), *_ = SUMMARY[table.name]
@@ -419,10 +415,6 @@ def _links(package: DataPackage, kind: str, key: str) -> list[dict[str, Any]]:
 
 def _computed(package: DataPackage, kind: str) -> dict[str, list[dict[str, str]]]:
     """Return the results of the model for the entities of one kind, by key."""
-    import polars as pl
-
-    from factorykit.engine.evaluate import evaluate
-
     asked: dict[str, tuple[tuple[str, ...], str]] = {
         "models": (("active_parameters", "tokens"), "training_flop"),
         "clusters": (("accelerators", "peak_flop_per_s"), "cluster_peak_flop_per_s"),
@@ -457,13 +449,11 @@ def _computed(package: DataPackage, kind: str) -> dict[str, list[dict[str, str]]
 
 def _measured(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
     """Return measured and predicted values of runs by key."""
-    from factorykit.model.validation.validate import validate
-
     rows = {row["id"]: row for row in package.find("training_runs")}
     measured: dict[str, list[dict[str, Any]]] = defaultdict(list)
     if not rows or "runs" not in package.tables:
         return measured
-    keys = {name: _model(name) for name in {row["model"] for row in rows.values()}}
+    keys = {name: known_key("model", name) for name in {row["model"] for row in rows.values()}}
     with suppress(FactorykitError):
         for run in validate().drop_nulls(["measured_s", "step_s"]).iter_rows(named=True):
             row = rows.get(run["id"])
@@ -474,10 +464,6 @@ def _measured(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
 
 def _served(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
     """Return medians of measured serving points and of their predictions by chip, one row a model and engine."""
-    import polars as pl
-
-    from factorykit.model.serving.validate import measured_points
-
     if "serving_points" not in package.tables:
         return {}
     rows = measured_points().group_by("accelerator", "architecture", "engine", maintain_order=True)
@@ -489,15 +475,6 @@ def _served(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
     )
     parts = medians.sort("points", descending=True).partition_by("accelerator", as_dict=True)
     return {str(key): part.to_dicts() for (key,), part in parts.items()}
-
-
-def _model(name: str) -> str | None:
-    from factorykit.data.identifiers import identify
-
-    try:
-        return identify("model", name)
-    except FactorykitError:
-        return None
 
 
 def _search_entry(kind: str, page: Mapping[str, Any]) -> list[str]:

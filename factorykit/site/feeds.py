@@ -5,16 +5,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final, cast
-from xml.etree import ElementTree as Xml
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import script_json
 from factorykit.site.markup import new_element
-from factorykit.site.page_layout import PageContext
+from factorykit.site.page_layout import PageContext, template
 from factorykit.site.sources import Page, Project
 from factorykit.site.table_data import DataPackage, load
 
@@ -151,11 +151,8 @@ def _catalogue(package: DataPackage, context: PageContext) -> dict[str, Any]:
 
 def _sitemap(out: Path, context: PageContext) -> None:
     files = {file.relative_to(out).as_posix() for file in out.rglob("*.html") if ".embed." not in file.name}
-    pages = sorted(files - {"404.html"})
-    root = Xml.Element("urlset", xmlns="http://www.sitemaps.org/schemas/sitemap/0.9")
-    for page in pages:
-        Xml.SubElement(Xml.SubElement(root, "url"), "loc").text = context.address(page)
-    Xml.ElementTree(root).write(out / "sitemap.xml", encoding="utf-8", xml_declaration=True)
+    pages = [context.address(page) for page in sorted(files - {"404.html"})]
+    (out / "sitemap.xml").write_text(template("sitemap.xml").render(pages=pages), "utf-8")
 
 
 # ------------------------------------------------------------------------------------------------------------ the feed
@@ -188,32 +185,16 @@ def changes_text(rows: list[dict[str, Any]]) -> str:
 
 def _feed(package: DataPackage, file: Path, context: PageContext) -> None:
     """Write the changes of the data as an Atom feed."""
-    entries = list(news(package))[:MAX_ENTRIES]
-    if not entries:
-        return
-    feed = Xml.Element("feed", xmlns="http://www.w3.org/2005/Atom")
-    _add_texts(feed, id="urn:factorykit:data", title="factorykit: changed data", updated=f"{entries[0][0]}T00:00:00Z")
-    Xml.SubElement(Xml.SubElement(feed, "author"), "name").text = AUTHOR
-    Xml.SubElement(feed, "link", href=context.address("report/data.html"))
-    for day, name, rows in entries:
+    entries = []
+    for day, name, rows in islice(news(package), MAX_ENTRIES):
         title = package.tables[name].resource["title"] if name in package.tables else name
-        entry = Xml.SubElement(feed, "entry")
-        lines = [
+        values = (
             f"{row['row']}, {row['column']}: {row['was']} → {row['now']}" for row in rows if row["what"] == "changed"
-        ]
-        more = [f"{row['row']} {row['what']}" for row in rows if row["what"] != "changed"]
-        _add_texts(
-            entry,
-            id=f"urn:factorykit:data:{day}:{name}",
-            title=f"{title}: {changes_text(rows)}",
-            updated=f"{day}T00:00:00Z",
-            content="\n".join([*lines, *dict.fromkeys(more)][:MAX_LISTED]),
         )
-        Xml.SubElement(entry, "link", href=context.address(f"tables/data_changes.html?q={name}"))
-    Xml.indent(feed)
-    Xml.ElementTree(feed).write(file, encoding="utf-8", xml_declaration=True)
-
-
-def _add_texts(node: Xml.Element, **texts: str) -> None:
-    for name, text in texts.items():
-        Xml.SubElement(node, name).text = text
+        others = dict.fromkeys(f"{row['row']} {row['what']}" for row in rows if row["what"] != "changed")
+        lines, page = [*values, *others][:MAX_LISTED], context.address(f"tables/data_changes.html?q={name}")
+        entry = {"day": day, "name": name, "title": f"{title}: {changes_text(rows)}", "lines": lines, "page": page}
+        entries.append(entry)
+    if entries:
+        page = context.address("report/data.html")
+        file.write_text(template("feed.xml").render(entries=entries, author=AUTHOR, page=page), "utf-8")

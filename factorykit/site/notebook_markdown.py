@@ -31,7 +31,7 @@ def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
     >>> quarto({"cells": cells})["cells"][0]["source"]
     ['Seen in @fig-rate.']
     """
-    cells = [{**cell, "source": _text(cell)} for cell in notebook["cells"]]
+    cells = [{**cell, "source": joined(cell["source"])} for cell in notebook["cells"]]
     for before, cell in zip([None, *cells], cells, strict=False):
         if cell["cell_type"] == "code" and CHECKS in cell.get("metadata", {}).get("tags", ()):
             cell["source"] = f"#| code-summary: Checks\n{cell['source']}"
@@ -63,7 +63,7 @@ def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     named = ""
     made = []
     for cell in cells:
-        text = _text(cell)
+        text = joined(cell["source"])
         if cell["cell_type"] == "markdown":
             text = CAPTION.sub(lambda match, at=named: f"**{match[1]} {numbers.get(at, match[2])}.** {match[3]}", text)
             text = REFERENCE.sub(lambda match: f"[{match[1]} {numbers.get(match[2], '?')}](#cell-id={match[2]})", text)
@@ -109,5 +109,6 @@ def _marked(text: str) -> str:
     return CITED.sub(cited, REFERENCE.sub(r"@\2", text))
 
 
-def _text(cell: Mapping[str, Any]) -> str:
-    return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+def joined(text: str | list[str]) -> str:
+    """Return a notebook's text, which may be stored as a list of lines."""
+    return text if isinstance(text, str) else "".join(text)

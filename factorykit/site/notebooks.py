@@ -19,12 +19,15 @@ from typing import Any
 from factorykit.core import atomic_io
 from factorykit.core.errors import SiteError
 from factorykit.site import build_cache, notebook_markdown
-from factorykit.site.sources import joined, read_cells, text_of
+from factorykit.site.notebook_markdown import joined
+from factorykit.site.sources import read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
 WATCHED = ("python", "factorykit", "altair", "duckdb", "ipykernel", "polars", "vl-convert-python")
 MAX_KERNELS = 3
 """Number of notebooks executed concurrently: with two processors, one of three waits for its kernel to start."""
+MAX_CELL_S = 300
+"""Maximum execution time of a cell. [s]"""
 KERNELS = "factorykit-kernel-"
 """Prefix of the temporary folders of kernel profiles."""
 UNWATCHED = ("site", "cli.py", "__pycache__")
@@ -39,9 +42,7 @@ METADATA = {
 }
 
 
-def execute(
-    paths: Iterable[Path | str], *, cache: Path | None = None, force: bool = False, timeout: int = 300
-) -> list[Path]:
+def execute(paths: Iterable[Path | str], *, cache: Path | None = None, force: bool = False) -> list[Path]:
     """Execute the notebooks whose text, code or tables changed, store the outputs, and return the executed notebooks.
 
     A notebook with up-to-date outputs is not modified. Several run concurrently, each with a separate profile.
@@ -54,8 +55,6 @@ def execute(
         File with the inputs of the stored outputs; defaults to ``.cache/notebooks.json`` next to the notebook folder.
     force
         Execute all notebooks, including those with up-to-date outputs.
-    timeout
-        Maximum execution time of a cell [s].
 
     Raises
     ------
@@ -72,9 +71,9 @@ def execute(
         code = _digest_of_code(files[0].parent.parent)
         stale = [file for file in files if force or known.get(file.name) != _inputs(file, code)]
         if stale:
-            failures = _wait_for(lambda: _run_all(stale, timeout))
+            failures = _wait_for(lambda: _run_all(stale))
             known.update({file.name: _inputs(file, code) for file in stale if file not in failures})
-            _write_whole(cache, json.dumps(known, indent=1, sort_keys=True) + "\n")
+            build_cache.write_changed(cache, json.dumps(known, indent=1, sort_keys=True) + "\n")
             if failures:
                 raise SiteError("\n".join(failures[file] for file in stale if file in failures))
         return stale
@@ -148,18 +147,18 @@ def _wait_for(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         return pool.submit(lambda: asyncio.run(work())).result()
 
 
-async def _run_all(files: list[Path], timeout: int) -> dict[Path, str]:
+async def _run_all(files: list[Path]) -> dict[Path, str]:
     gate = asyncio.Semaphore(MAX_KERNELS)
 
     async def guarded(file: Path) -> str | None:
         async with gate:
-            return await _run(file, timeout)
+            return await _run(file)
 
     messages = await asyncio.gather(*[guarded(file) for file in files])
     return {file: message for file, message in zip(files, messages, strict=True) if message}
 
 
-async def _run(file: Path, timeout: int) -> str | None:
+async def _run(file: Path) -> str | None:
     """Execute one notebook and store it; return the error, if any."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -175,7 +174,7 @@ async def _run(file: Path, timeout: int) -> str | None:
         with atomic_io.temporary_folder(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
             client = NotebookClient(
                 notebook,
-                timeout=timeout,
+                timeout=MAX_CELL_S,
                 record_timing=False,
                 kernel_name="python3",
                 resources={"metadata": {"path": str(file.parent)}},
@@ -185,7 +184,7 @@ async def _run(file: Path, timeout: int) -> str | None:
             try:
                 await client.async_execute(cleanup_kc=True, env=environment, stderr=stderr)
             except CellTimeoutError:
-                return f"{file.name}, {_place(notebook)}: took more than {timeout} s"
+                return f"{file.name}, {_place(notebook)}: took more than {MAX_CELL_S} s"
             except (CellExecutionError, DeadKernelError) as error:
                 stderr.seek(0)
                 lines = [line.strip() for line in stderr if not NOISE.search(line)]
@@ -195,7 +194,7 @@ async def _run(file: Path, timeout: int) -> str | None:
                 return f"{file.name}, {_place(notebook)}: {reason}{' | '.join(['', *lines[-3:]])}"
     if text_of(file) != text:
         return f"{file.name}: was saved while it ran, so its outputs were not stored; run it again"
-    _write_whole(file, dumps(normalise(notebook)))
+    build_cache.write_changed(file, dumps(normalise(notebook)))
     return None
 
 
@@ -246,10 +245,3 @@ def _digest_of_code(root: Path) -> str:
 def _inputs(file: Path, code: str) -> dict[str, str]:
     """Return hashes of a notebook and of the code that produced its outputs."""
     return {"code": code, "notebook": hashlib.sha256(file.read_bytes()).hexdigest()}
-
-
-def _write_whole(file: Path, text: str) -> None:
-    """Write the file atomically if its text has changed."""
-    if not file.is_file() or file.read_text(encoding="utf-8") != text:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        atomic_io.write_file(file, text)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import duckdb
+
 from factorykit.data.tables import DESCRIPTOR
 from factorykit.site.page_layout import PageContext
 from factorykit.site.sources import Project
@@ -26,8 +28,6 @@ GROUPS: Final = {
 
 def add(project: Project, out: Path, context: PageContext) -> None:
     """Write Parquet files, the DuckDB file and the JSON documents below ``out``."""
-    import duckdb
-
     data = project.root / "data"
     package = load(data)
     if package is None:

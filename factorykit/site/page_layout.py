@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import jinja2
+
 from factorykit.core import __version__
 from factorykit.site.csp import policy
 from factorykit.site.sources import Project
@@ -87,8 +89,6 @@ def last_changed(root: Path) -> dict[str, str]:
 @cache
 def template(name: str) -> Any:
     """Return a template of the theme, with automatic escaping."""
-    import jinja2
-
     loader = jinja2.FileSystemLoader(THEME)
     return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(name)
 

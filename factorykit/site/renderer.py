@@ -24,8 +24,9 @@ from urllib.parse import urlsplit
 
 from factorykit.core.errors import SiteError
 from factorykit.site import build_cache
+from factorykit.site.notebook_markdown import joined
 from factorykit.site.page_layout import template
-from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
+from factorykit.site.sources import Cell, Page, Project, glob, load_project, read_cells
 
 HERE = Path(__file__).parent
 SPLIT = "<!--factorykit-->"
@@ -108,7 +109,8 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     for page, (title, description, footer, toc, body, draft, _) in zip(project.pages, done, strict=True):
         text = template("page.html").render(
             page=page, site=project.website, body=body, toc=toc, title=title, description=description, footer=footer,
-            header=_header(project, page), styles=_styles(project, page), root=_root(page),
+            header=_header(project, page), root=_root(page),
+            styles=[_relative(page, str(style)) for style in _listed(project.html.get("css"))],
             toc_title=project.html.get("toc-title", "On this page"), language=project.config.get("lang", "en"),
             first_chart=_first_chart(body), base=base, **_navigation(project, page, titles),
         )  # fmt: skip
@@ -382,10 +384,6 @@ def _header(project: Project, page: Page) -> str:
         file = item if isinstance(item, str) else item.get("file")
         parts.append(text or (project.root / str(file)).read_text(encoding="utf-8"))
     return re.sub(r'((?:src|href)=")/(?!/)', rf"\g<1>{_root(page)}", "\n".join(parts))
-
-
-def _styles(project: Project, page: Page) -> list[str]:
-    return [_relative(page, str(style)) for style in _listed(project.html.get("css"))]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,7 +13,7 @@ import yaml
 
 from factorykit.core import text_io
 from factorykit.core.errors import SiteError
-from factorykit.site import notebook_markdown
+from factorykit.site.notebook_markdown import joined, quarto
 
 FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
 ENDS = re.compile(r"\r\n?|\n")
@@ -178,7 +179,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
         If the text is no notebook, or a cell's options are no YAML.
     """
     try:
-        rows = notebook_markdown.quarto(text_io.parse_json(text.encode()))["cells"]
+        rows = quarto(text_io.parse_json(text.encode()))["cells"]
         return tuple(_cell(number, row, where) for number, row in enumerate(rows, 1))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SiteError(f"{where}: no notebook that can be read ({error}); restore it or save it again") from error
@@ -202,9 +203,12 @@ def _cell(number: int, row: dict[str, Any], where: str) -> Cell:
     )
 
 
-def joined(text: str | list[str]) -> str:
-    """Return a notebook's text, which may be stored as a list of lines."""
-    return text if isinstance(text, str) else "".join(text)
+def run_cell(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell with these names defined, and return the value of its last line, an expression."""
+    *before, last = ast.parse(source).body
+    assert isinstance(last, ast.Expr), source
+    exec(compile(ast.Module(before, []), "<cell>", "exec"), names)
+    return eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
 
 
 def _lift(source: PurePosixPath, cells: tuple[Cell, ...]) -> tuple[dict[str, Any], tuple[Cell, ...]]:
@@ -223,14 +227,8 @@ def _lift(source: PurePosixPath, cells: tuple[Cell, ...]) -> tuple[dict[str, Any
                     text = texts[cell.number]
                     texts[cell.number] = text[: heading.start()] + text[heading.end() :]
                     break
-    kept = [
-        Cell(
-            cell.number, cell.kind, texts[cell.number], cell.options, cell.tags, cell.identity, cell.count, cell.outputs
-        )
-        for cell in cells
-        if cell.kind != "raw" or texts[cell.number].strip()
-    ]
-    return meta, tuple(kept)
+    texted = (replace(cell, source=texts[cell.number]) for cell in cells)
+    return meta, tuple(cell for cell in texted if cell.kind != "raw" or cell.source.strip())
 
 
 def _yaml(text: str, where: str) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.vocabulary import LARGE_NUMBERS, SI_PREFIXES, Quantity, format_number, vocabulary
 from factorykit.data.entities import NAME_COLUMNS
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PAGES: Final = {
     "accelerators": "chip",
@@ -226,8 +225,6 @@ def _priced(row: Mapping[str, Any]) -> str:
 
 def load(data: Path) -> DataPackage | None:
     """Return the tables beside a descriptor, or None if there is none."""
-    import polars as pl
-
     path = data / "datapackage.json"
     if not path.is_file():
         return None

@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import text_io
 from factorykit.core.atomic_io import INCOMING, locked, move_incoming, replace_files
@@ -25,9 +27,6 @@ from factorykit.core.validation import file_path, one_of
 from factorykit.data.identifiers import known_key
 from factorykit.data.public.download import download
 from factorykit.data.tables import connected, read_sealed, register, sealed, table
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PUBLISHERS_FILE: Final = Path(__file__).with_name("publishers.csv")
 MAPPING: Final = Path(__file__).with_name("connectors.csv")
@@ -108,8 +107,6 @@ def connectors() -> pl.DataFrame:
         credit that its terms require), ``caveat``, ``columns``, and ``state``: ``connected``, ``cached`` (a copy is in
         the cache; `connect` takes it without an address), or ``known``.
     """
-    import polars as pl
-
     rows = [
         {
             "connector": name,
@@ -355,8 +352,6 @@ def _renamed(gone: str, new: list[str]) -> str:
 
 def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
     """Return a data set in our names and units, or raise an error with all cells of the wrong type."""
-    import polars as pl
-
     read = {"number": text_io.parse_number, "boolean": _boolean, "date": _date, "text": str}
     types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
     series: list[pl.Series] = []

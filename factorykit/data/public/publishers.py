@@ -11,13 +11,12 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import HOURS_PER_DAY, SECONDS_PER_DAY
 from factorykit.data.identifiers import known_key
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Mapping[str, str]]]
@@ -66,8 +65,6 @@ def key_of(name: str) -> str:
 
 def _quantiles(frame: pl.DataFrame, by: Sequence[str], ends: Sequence[str]) -> pl.DataFrame:
     """Return quantiles over providers of each provider's median, with how many there are and the rows behind them."""
-    import polars as pl
-
     price = pl.col("rental_usd_per_accelerator_h")
     names = (ends[0], *QUARTILES, ends[1])
     return (
@@ -99,8 +96,6 @@ def _months(frame: pl.DataFrame) -> str:
 
 def price_months(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
     """Yield the rental prices of each chip, kind of offer and month."""
-    import polars as pl
-
     dated = frame.with_columns(month=pl.col("date").dt.strftime("%Y-%m"))
     for row in _quantiles(dated, ("accelerator_stated", "kind", "month"), ("min", "max")).iter_rows(named=True):
         chip, kind, month = row.pop("accelerator_stated"), row.pop("kind"), row.pop("month")
@@ -120,8 +115,6 @@ def price_months(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
 
 def rental_offers(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
     """Yield the price of each provider for each chip and kind of offer."""
-    import polars as pl
-
     price = pl.col("rental_usd_per_accelerator_h")
     rows = frame.group_by("provider", "accelerator_stated", "kind").agg(
         price.median(),
@@ -147,8 +140,6 @@ def rental_offers(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
 
 def prices(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
     """Yield the price of a chip-hour over all providers, under each name of the row."""
-    import polars as pl
-
     under = {row["price"]: row["locator"].split("; ")[0].split(", ") for row in tables["prices"]}
     asked = [
         (chip, kind, name)

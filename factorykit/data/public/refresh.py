@@ -11,11 +11,13 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from factorykit.core import text_io
 from factorykit.core.atomic_io import locked, move_incoming, replace_files
@@ -25,9 +27,6 @@ from factorykit.data.identifiers import known_key
 from factorykit.data.public import connectors
 from factorykit.data.public.publishers import RECIPES, Recipe, Row
 from factorykit.data.tables import data_folder, resources
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CHANGES: Final = "data_changes"
 UNRECORDED: Final = (CHANGES, "sources")
@@ -47,20 +46,19 @@ class _Table:
 
     name: str
     path: Path
-    header: list[str] = field(default_factory=list)
-    rows: list[dict[str, str]] = field(default_factory=list)
+    header: list[str]
+    rows: list[dict[str, str]]
 
-    def read(self) -> _Table:
-        content = text_io.read_bytes(self.path)
+    @classmethod
+    def read(cls, path: Path) -> _Table:
         try:
-            cells = text_io.csv_columns(content)
+            cells = text_io.csv_columns(text_io.read_bytes(path))
         except ValueError as error:
-            raise DatasetError(f"{self.path} {error}") from None
-        if self.name in resources() and "source" not in cells:
-            raise DatasetError(f"{self.path} has no column source; give a folder of source files")
-        self.header = list(cells)
-        self.rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
-        return self
+            raise DatasetError(f"{path} {error}") from None
+        if path.stem in resources() and "source" not in cells:
+            raise DatasetError(f"{path} has no column source; give a folder of source files")
+        rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+        return cls(path.stem, path, list(cells), rows)
 
     def text(self) -> str:
         out = io.StringIO()
@@ -114,8 +112,6 @@ def refresh(
     UnknownName
         If ``name=…`` is not a data set of a table.
     """
-    import polars as pl
-
     files = dict(_files(origins))
     if not files:
         names = ", ".join(sorted({recipe.dataset for recipe in RECIPES}))
@@ -144,7 +140,7 @@ def _read_all(place: str | Path | None) -> dict[str, _Table]:
         raise DatasetError(f"{home} is not a folder of source files; give sources=…")
     with suppress(PermissionError):  # of a read-only checkout
         move_incoming(home)
-    return {path.stem: _Table(path.stem, path).read() for path in sorted(home.glob("*.csv"))}
+    return {path.stem: _Table.read(path) for path in sorted(home.glob("*.csv"))}
 
 
 def _write(tables: Iterable[_Table]) -> None:
@@ -264,8 +260,6 @@ def changes(
     DatasetError
         If one of the paths is not a folder.
     """
-    import polars as pl
-
     before, after = _read_all(file_path("since", since)), _read_all(sources)
     report = [
         change

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from factorykit.charts.bundle import page_script
 from factorykit.site import planner
+from factorykit.site.build_cache import write_changed
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.coverage import coverage_page
@@ -42,23 +44,8 @@ def write(root: Path) -> None:
         for outdated in {*folder.glob("*.qmd")} - wanted.keys():
             outdated.unlink()
     for file, text in wanted.items():
-        _write(file, text)
-    _write(report / "assets" / "factorykit.js", script())
-    _write(report / "assets" / "plan.js", planner.script())
-    _write(report / "assets" / "plan-formulas.js", planner.formulas_script())
-    _write(report / "assets" / "serve.js", serving.script())
-
-
-def script() -> str:
-    """Return the script that draws the charts; empty if Altair is not installed."""
-    try:
-        from factorykit.charts import page_script
-    except ImportError:
-        return ""
-    return page_script()
-
-
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.is_file() or file.read_text(encoding="utf-8") != text:
-        file.write_text(text, encoding="utf-8")
+        write_changed(file, text)
+    write_changed(report / "assets" / "factorykit.js", page_script())
+    write_changed(report / "assets" / "plan.js", planner.script())
+    write_changed(report / "assets" / "plan-formulas.js", planner.formulas_script())
+    write_changed(report / "assets" / "serve.js", serving.script())

@@ -9,7 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from factorykit.core.vocabulary import quantity
+from factorykit.data.tables import table
+from factorykit.model.validation.audit import VERDICTS, audit
+from factorykit.model.validation.recipes import Tables, evaluate_recipe
 from factorykit.site.pages import markdown
 from factorykit.site.pages.markdown import Marked, code, code_block, dashed, escaped, front, heading, link, linked
 from factorykit.site.pages.methods import formula_link
@@ -34,11 +39,6 @@ def audit_pages(data: Path) -> dict[str, str]:
     """
     if not (data / "claims.parquet").is_file():
         return {}
-    import polars as pl
-
-    from factorykit.data.tables import table
-    from factorykit.model.validation.audit import VERDICTS, audit
-
     rows = audit()
     sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
     documents = rows["document"].unique(maintain_order=True).to_list()
@@ -95,8 +95,6 @@ def _document_page(
     cells: dict[str, dict[str, Any]],
     sources: dict[str, dict[str, Any]],
 ) -> str:
-    from factorykit.model.validation.recipes import Tables, evaluate_recipe
-
     tables = Tables()
     parts = [
         front(f"Audit: {_short(document).lower()}", "Every claim of one document, its recipe unfolded."),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
+from factorykit.data.tables import table
 from factorykit.formulas import catalogue
 from factorykit.site.pages import markdown
 from factorykit.site.pages.markdown import Marked, browser, dashed, escaped, front, heading, link
@@ -26,10 +29,6 @@ def coverage_page(data: Path) -> dict[str, str]:
     """Return the page by name; empty without a table of coverage."""
     if not (data / "coverage.parquet").is_file():
         return {}
-    import polars as pl
-
-    from factorykit.data.tables import table
-
     rows = pl.read_parquet(data / "coverage.parquet").to_dicts()
     titles = {row["source"]: row["title"] for row in table("sources").collect().to_dicts()}
     notebooks = {path.stem[:2]: path.stem for path in sorted((data.parent / "notebooks").glob("*.ipynb"))}

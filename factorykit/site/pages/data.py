@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from factorykit.core.errors import SiteError
 from factorykit.site.pages.markdown import (
     browser,
@@ -126,8 +128,6 @@ def _entities(package: dict[str, Any]) -> str:
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
-    import polars as pl
-
     name, file = resource["name"], data / str(resource["path"])
     try:
         frame = pl.read_parquet(file)

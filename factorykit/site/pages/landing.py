@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from factorykit.core.errors import SiteError
+from factorykit.engine.evaluate import evaluate
+from factorykit.model.scenario.presets import preset
 from factorykit.site.feeds import changes_text, news
 from factorykit.site.pages.markdown import escaped
 from factorykit.site.pages.methods import formula_link
@@ -22,9 +24,6 @@ LISTED: Final = 5
 
 def numbers() -> str:
     """Return the cards of six results of one run, each with links to its notebook and formula."""
-    from factorykit.engine.evaluate import evaluate
-    from factorykit.model.scenario.presets import preset
-
     outputs = ["wall_days", "training_days", "facility_power_w", "failures_per_day", "cluster_mtbf_s"]
     outputs += ["checkpoint_interval_optimal_s", "rental_cost_usd", "training_carbon_kg"]
     run = evaluate(preset(RUN), outputs)

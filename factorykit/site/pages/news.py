@@ -9,6 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from factorykit.site.feeds import changes_text, news
 from factorykit.site.page_layout import template
 from factorykit.site.pages.markdown import Marked, browser, front, heading, table
@@ -43,8 +45,6 @@ def _spoken(month: str) -> str:
 
 def _rents(package: DataPackage) -> Iterator[str]:
     """Yield the heading, the chart and the source of price movements of the last month with a month before it."""
-    import polars as pl
-
     rents = package.tables["months"].frame.filter(pl.col("rows") >= PROVIDERS, quantity="rental_usd_per_accelerator_h")
     pairs = rents.join(rents, on="of").filter(pl.col("month") < pl.col("month_right"))
     if pairs.is_empty():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import html
 import re
@@ -10,11 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
+import factorykit as fk
+from factorykit.charts.table import table
 from factorykit.core.atomic_io import temporary_folder
 from factorykit.core.errors import FactorykitError, SiteError
 from factorykit.site.pages.api import reference
 from factorykit.site.pages.markdown import Marked, code_block, front
-from factorykit.site.sources import split_front_matter
+from factorykit.site.sources import run_cell, split_front_matter
 
 FOLDER: Final = Path(__file__).parents[1] / "recipes"
 BLOCK: Final = re.compile(r"^## ([^\n]+)\n\n```python\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
@@ -45,16 +48,12 @@ def with_answers(text: str) -> str:
     SiteError
         If a block fails and its question does not announce an error.
     """
-    import polars as pl
-
-    import factorykit as fk
-
     known: dict[str, Any] = {"fk": fk, "pl": pl}
 
     def answered(block: re.Match[str]) -> str:
         question, source = block.groups()
         try:
-            answer = _run(source, known)
+            answer = run_cell(source, known)
         except FactorykitError as error:
             if REFUSED not in question:
                 raise SiteError(f"recipes: {question} {error}") from error
@@ -73,18 +72,7 @@ def _called(source: str) -> Marked:
     return Marked(f"::: {{.fk-meta}}\nIn the reference: {links}.\n:::")
 
 
-def _run(source: str, known: dict[str, Any]) -> Any:
-    """Run a block; return the value of its last expression."""
-    *before, last = ast.parse(source).body
-    exec(compile(ast.Module(before, []), "<recipe>", "exec"), known)
-    return eval(compile(ast.Expression(last.value), "<recipe>", "eval"), known)  # type: ignore[attr-defined]
-
-
 def _shown(value: Any) -> Marked:
-    import polars as pl
-
-    from factorykit.charts.table import table
-
     if isinstance(value, FactorykitError):
         return code_block(f"{type(value).__name__}: {PLACE.sub('', str(value))}")
     made = table(value) if isinstance(value, pl.DataFrame) else value
