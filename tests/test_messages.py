@@ -74,7 +74,7 @@ CALLS = (
     "fk.plan('llama3_8b', tokens='1T', run_cost_usd=1e6)",
     "fk.plan('llama3_8b', tokens='1T', parameters='70B')",
     "fk.plan('llama3_8b', tokens='1T', step_s=5)",
-    "fk.plan('llama3_8b', tokens='1T', chips='h100_sxm', counts=64, micro_batch_size=3)",
+    "fk.plan('llama3_8b', tokens='1T', chips='h100_sxm', counts=64, micro_batch_size=3, global_batch_size=64)",
     "fk.search('llama3_8b', {**CHIPS, 'data_parallel': 8}, global_batch_size=1024)",
 )
 

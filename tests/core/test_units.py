@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import factorykit as fk
 from factorykit.cli import main
-from factorykit.core.errors import FactorykitError, ScenarioError, UnknownQuantity
+from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.units import begins_with_digit, parse
 from factorykit.core.vocabulary import Quantity, quantity, vocabulary
 
@@ -166,7 +166,7 @@ def test_a_lazy_column_of_texts_is_refused_with_a_fix() -> None:
 
 def test_words_remain_names_of_alternative_models() -> None:
     assert fk.Scenario(goodput="ettr")["goodput"] == "ettr"
-    with pytest.raises(UnknownQuantity, match="must be a number"):
+    with pytest.raises(ScenarioError, match="is not a number"):
         fk.Scenario(tokens="T15")
 
 

@@ -276,7 +276,7 @@ def memory_needed(
     """Return the memory with which the smallest layout of the counts surely fits, and of an accelerator, in bytes."""
     search, working = _working(fixed, counts, choices, using)
     peaks = search.with_memory(working.lazy()).select("memory_peak_bytes").collect()["memory_peak_bytes"]
-    return float(peaks.min()) * (1.0 + search.known["memory_band"]), search.known["accelerator_memory_bytes"]
+    return min(peaks.to_list()) * (1.0 + search.known["memory_band"]), search.known["accelerator_memory_bytes"]
 
 
 def _working(

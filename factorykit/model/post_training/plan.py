@@ -17,8 +17,7 @@ from factorykit.formulas import post_training as formulas
 from factorykit.model.post_training.predict import TIMES, predicted
 from factorykit.model.post_training.rows import LAYOUT, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
 from factorykit.model.scenario.accelerators import accelerator as specification
-from factorykit.model.scenario.architectures import architecture
-from factorykit.model.serving.points import architecture_of
+from factorykit.model.serving.plan import named_model
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +71,7 @@ class PostTrainingPlan:
 
 
 def post_train(
-    model: str,
+    model: Any,
     accelerators: float | str,
     accelerator: str = "h100_sxm",
     *,
@@ -86,7 +85,7 @@ def post_train(
     policy_lag_steps: float | str = 0.0,
     precision: str = "bf16",
     lora_rank: float | str = 0.0,
-    teacher: str | None = None,
+    teacher: Any = None,
     tool_wait_s: float | str = 0.0,
     reward_s: float | str = 0.0,
     rental_usd_per_accelerator_h: float | str | None = None,
@@ -96,7 +95,7 @@ def post_train(
     Parameters
     ----------
     model
-        A known model, such as ``llama3_8b`` or ``Qwen/Qwen3-32B``.
+        A known model, such as ``llama3_8b`` or ``Qwen/Qwen3-32B``, or another as for :func:`factorykit.plan`.
     accelerators, accelerator
         Their number and name.
     algorithm
@@ -152,14 +151,13 @@ def post_train(
     import polars as pl
 
     need("numpy")
-    words = {"model": architecture_of(model), "accelerator": identify("accelerator", accelerator)}
+    _, shape = named_model(model)
+    words = {"accelerator": identify("accelerator", accelerator)}
     words |= {"algorithm": one_of("algorithm", algorithm, tuple(PASSES))}
     words |= {"precision": one_of("precision", precision, ("bf16", "fp8"))}
     if teacher is not None and algorithm != "distillation":
         raise ScenarioError(f"teacher needs algorithm = 'distillation', got {algorithm!r}")
-    passes = PASSES[algorithm] * (
-        1.0 if teacher is None else _active(architecture_of(teacher)) / _active(words["model"])
-    )
+    passes = PASSES[algorithm] * (1.0 if teacher is None else _active(named_model(teacher)[1]) / _active(shape))
     read = {"batch": float(quantity("global_batch_size").check(samples if batch is None else batch))}
     read["steps"] = float(quantity("training_steps").check(steps))
     given = {
@@ -186,7 +184,7 @@ def post_train(
     candidates, reasons = [], ["rollouts and training off policy need an accelerator each; give policy_lag_steps = 0"]
     for trainers, rollouts in _splits(read, algorithm):
         try:
-            candidates += _candidates(words, trainers, rollouts, read)
+            candidates += _candidates(shape, words, trainers, rollouts, read)
         except ScenarioError as error:
             reasons.append(str(error))
     if not candidates:
@@ -199,8 +197,8 @@ def post_train(
     return PostTrainingPlan(frame.row(0, named=True), frame)
 
 
-def _active(name: str) -> float:
-    return float(evaluate(architecture(name), "active_parameters", assume=True)["active_parameters"])
+def _active(shape: Mapping[str, Any]) -> float:
+    return float(evaluate(shape, "active_parameters", assume=True)["active_parameters"])
 
 
 def _splits(read: dict[str, float], algorithm: str) -> Iterator[tuple[float, float]]:
@@ -218,7 +216,7 @@ def _splits(read: dict[str, float], algorithm: str) -> Iterator[tuple[float, flo
 
 
 def _candidates(
-    words: dict[str, str], trainers: float, rollouts: float, read: dict[str, float]
+    shape: Mapping[str, Any], words: Mapping[str, str], trainers: float, rollouts: float, read: Mapping[str, float]
 ) -> list[dict[str, Any]]:
     """Return the predicted candidates of one split, by width of the rollout replicas."""
     step = {name: read[name] for name in ("policy_lag_steps", "tool_wait_s", "reward_s", "lora_rank", "forward_passes")}
@@ -230,7 +228,7 @@ def _candidates(
 
     def candidate(width: float, layout: Mapping[str, float]) -> Step:
         return step_of(
-            words["model"],
+            shape,
             words["accelerator"],
             words["precision"],
             trainer_accelerators=trainers,

@@ -56,7 +56,7 @@ def read_step(row: Mapping[str, Any]) -> Step:
     stages = trained[max(3, len(trained) - 2)] if len(trained) > 3 else None
     algorithm = str(row.get("algorithm")).lower()
     return step_of(
-        model,
+        architecture(model),
         str(chip(section)["accelerator"]),
         "fp8" if "FP8" in section else "bf16",
         trainer_accelerators=_number(row, "trainer_gpus", share),
@@ -73,7 +73,7 @@ def read_step(row: Mapping[str, Any]) -> Step:
 
 
 def step_of(
-    model: str,
+    shape: Mapping[str, Any],
     accelerator: str,
     precision: str,
     *,
@@ -86,14 +86,14 @@ def step_of(
     lengths: tuple[float, float, float],
     **step: float,
 ) -> Step:
-    """Return a step by its layout; ``lengths`` are the mean prompt and sample, and the limit of a sequence.
+    """Return a step of a model by its layout; ``lengths`` are the mean prompt and sample, and the limit of a sequence.
 
     The trainer packs samples into sequences of the limit. Without ``trainer_layout`` it has the fastest one that fits;
     without ``rollout_tensor_parallel`` there is no rollout.
     """
     prompt, answer, limit = lengths
     packed = batch * (prompt + answer) / limit
-    trainer = {**architecture(model), "accelerator": accelerator, "accelerators": trainer_accelerators}
+    trainer = {**shape, "accelerator": accelerator, "accelerators": trainer_accelerators}
     trainer |= {"precision": precision, "lora_rank": step.pop("lora_rank", 0.0), "sequence_length": limit}
     trainer |= {"micro_batch_size": 1.0, "recompute": "full", "zero_stage": 1.0}
     trainer |= trainer_layout or fastest_layout(trainer, packed)
@@ -104,7 +104,7 @@ def step_of(
     if not rollout_tensor_parallel:
         return Step(None, trainer, own)
     specification = chip(accelerator)
-    rollout = {**architecture(model), **hardware(specification, precision)}
+    rollout = {**shape, **hardware(specification, precision)}
     rollout |= {"kv_bytes_per_element": 2.0, "serving_memory_share": ROLLOUT_MEMORY_SHARE}
     rollout |= {"tensor_parallel": rollout_tensor_parallel, "input_tokens": prompt, "output_tokens": answer}
     rollout |= {"rollout_samples": samples, "rollout_accelerators": rollout_accelerators}

@@ -251,7 +251,7 @@ def serve(
     names = [identify("accelerator", name) for name in strings("chips", chips)]
     if not names:
         raise ScenarioError("chips must name at least one chip, got none")
-    key, shape = _model(model)
+    key, shape = named_model(model)
     asked, demand = _demand(load, users, fleet)
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
@@ -305,7 +305,7 @@ def serve(
     return ServingPlan(best, breaks, frame, assumed)
 
 
-def _model(model: Any) -> tuple[str, Scenario]:
+def named_model(model: Any) -> tuple[str, Scenario]:
     """Return name and shape of a model: known by any of its published names, or as :func:`factorykit.plan` reads it."""
     try:
         key = architecture_of("" if not isinstance(model, str) or model.endswith(".json") else model)

@@ -171,7 +171,7 @@ def published(row: Mapping[str, Any], words: Mapping[str, str], concurrency: flo
     agreeing = [recipe for recipe in agreeing if _day(recipe["first_used"]) <= latest] or agreeing
     agreeing = _nearest(agreeing, [abs(math.log(recipe["concurrency"] / concurrency)) for recipe in agreeing])
     agreeing = [recipe for recipe in agreeing if version and recipe.get("engine_version") == version] or agreeing
-    days = [abs(_day(measured) - _day(recipe["first_used"])) if measured else 0 for recipe in agreeing]
+    days = [abs(_day(measured) - _day(recipe["first_used"])) if measured else 0.0 for recipe in agreeing]
     return _nearest(agreeing, days)
 
 

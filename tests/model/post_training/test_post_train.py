@@ -44,6 +44,11 @@ def test_given_sequences_need_no_rollouts():
     assert plain["limited_by"] == "updates"
 
 
+def test_a_size_is_read_as_by_the_other_verbs():
+    named, sized = (fk.post_train(model, 8, algorithm="sft", samples=64).best for model in ("llama3_8b", "8B"))
+    assert sized["step_s"] == pytest.approx(named["step_s"], rel=0.05)
+
+
 def test_a_larger_teacher_takes_longer():
     small, large = (
         fk.post_train("llama3_8b", 8, algorithm="distillation", teacher=name, samples=256).best["log_probability_s"]
