@@ -113,7 +113,7 @@ def serve(
     One of load [requests/s], users, fleet (accelerators, of which the largest load is found) or trace (a file).
     """
     deployment = fk.serve(
-        model, chips or "h200_sxm", load=load if trace is None else fk.read_trace(trace), users=users, fleet=fleet,
+        model, chips, load=load if trace is None else fk.read_trace(trace), users=users, fleet=fleet,
         ttft=ttft, tpot=tpot, input_tokens=input_tokens, output_tokens=output_tokens, precision=precision,
         engine=engine,
     )  # fmt: skip
@@ -171,9 +171,14 @@ TOOLS: Final = (evaluate, plan, serve, search, explain, audit, table, sql)
 
 def server() -> MCPServer:
     """Return the server with its tools and resources."""
-    created = need("mcp.server.mcpserver").MCPServer("factorykit", instructions=INSTRUCTIONS, version=fk.__version__)
-    for tool in TOOLS:
-        created.add_tool(_json_or_error(tool))
+    tools = [need("mcp.server.mcpserver.tools").Tool.from_function(_json_or_error(tool)) for tool in TOOLS]
+    for tool in tools:  # unknown arguments are an error, not left out
+        tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
+        tool.fn_metadata.arg_model.model_rebuild(force=True)
+        tool.parameters["additionalProperties"] = False
+    created = need("mcp.server.mcpserver").MCPServer(
+        "factorykit", instructions=INSTRUCTIONS, version=fk.__version__, tools=tools
+    )
     resources: dict[str, Callable[..., str]] = {
         "factorykit://tables": lambda: fk.tables().write_json(),
         "factorykit://tables/{name}": lambda name: fk.table(name).collect().write_json(),

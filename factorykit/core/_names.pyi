@@ -656,6 +656,8 @@ QuantityName: TypeAlias = Literal[
     "logits_layers",
     "chunked_loss",
     "whole_logits",
+    "held_boundaries",
+    "accumulated_gradient_bytes",
     "tensor_overlap",
     "gradient_overlap",
     "tensorwise_shards",
@@ -1803,6 +1805,8 @@ class Quantities(TypedDict, total=False):
     logits_layers: Any
     chunked_loss: Any
     whole_logits: Any
+    held_boundaries: Any
+    accumulated_gradient_bytes: Any
     tensor_overlap: Any
     gradient_overlap: Any
     tensorwise_shards: Any

@@ -10,7 +10,17 @@ from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.conditions import is_consistent
-from factorykit.engine.resolve import Resolution, Shape, User, assumed_otherwise, consistency, unused
+from factorykit.engine.providers.accelerators import KEY
+from factorykit.engine.resolve import (
+    Resolution,
+    Shape,
+    User,
+    assumed_otherwise,
+    consistency,
+    overridden,
+    resolve,
+    unused,
+)
 from factorykit.engine.run import compute
 from factorykit.engine.step import Step, ancestors, leaves
 
@@ -51,6 +61,12 @@ def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]
         If the given quantities do not lead to the outputs.
     """
     outputs = ", ".join(shape.outputs or ())
+    swept_in_vain = KEY not in values and KEY not in resolve(shape).used
+    replaced = [name for name in overridden(shape) if name in sourced or swept_in_vain]
+    if replaced and KEY not in sourced and not is_frame:
+        stated = ", ".join(_stated(name, values.get(name)) for name in replaced)
+        chip = f"{_stated(KEY, values.get(KEY))} is not used for {outputs}, given its specifications {stated}"
+        _report(f"{chip}; drop these, or {KEY}", shape)
     confirmed = set()
     for name, steps, assumed in assumed_otherwise(shape) if shape.assume else ():
         if name in sourced or name not in values or not values.keys() >= set(leaves(steps)):
@@ -73,9 +89,17 @@ def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]
             idle.setdefault(user, []).append(name)
     for user, names in idle.items():
         sentence = _sentence(user, names, values, outputs)
-        if user.is_wanted and not is_frame and len(set(shape.outputs or ())) == 1:
-            raise ScenarioError(sentence)
-        warn(sentence)
+        if user.is_wanted and not is_frame:
+            _report(sentence, shape)
+        else:
+            warn(sentence)
+
+
+def _report(sentence: str, shape: Shape) -> None:
+    """Raise an error where one output is asked for, otherwise warn."""
+    if len(set(shape.outputs or ())) == 1:
+        raise ScenarioError(sentence)
+    warn(sentence)
 
 
 def _stated(name: str, value: Any) -> str:

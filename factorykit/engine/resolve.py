@@ -218,6 +218,20 @@ def unused(shape: Shape) -> Mapping[str, User]:
     return MappingProxyType(users_of_idle)
 
 
+@lru_cache(maxsize=512)
+def overridden(shape: Shape) -> tuple[str, ...]:
+    """Return the given specifications that are used in place of those of a given accelerator."""
+    if accelerators.KEY not in shape.given:
+        return ()
+
+    def is_brought(name: str) -> bool:
+        supply = _Supply(replace(shape, given=shape.given - {name}))
+        step = supply.get(name) or supply.default(name)
+        return step is not None and accelerators.KEY in step.arguments
+
+    return tuple(name for name in resolve(shape).leaves if is_brought(name))
+
+
 def _computed_from(name: str, shape: Shape) -> set[str]:
     """Return what a given quantity would be computed from, without constants of ours, if it were not given."""
     instead = _resolved(replace(shape, given=shape.given - {name}))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from factorykit.core.types import Numeric
 from factorykit.formulas.functions import equal, maximum, minimum, where
 
-AGAIN = 1.4
-"""Activations of a layer at work over those it keeps, where it is recomputed: with the gradients that live beside."""
+AGAIN = 50.0 / 34.0
+"""Activations of a layer at work over those it keeps, where it is recomputed: the gradients of the two inner tensors of
+a plain feed-forward, of 8 bytes a token and hidden element each, live beside the 34 bytes."""
 GATHERED_BYTES = 2.0
 """Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: one
 of two inputs on average, as measured of nanotron's layouts before and after it gathered them again."""
@@ -208,12 +209,13 @@ def memory_weights_bytes(
     expert_data_parallel: Numeric,
     schedule: Numeric,
     state_factor: Numeric,
+    accumulated_gradient_bytes: Numeric,
 ) -> Numeric:
     r"""Weights, gradients and optimizer state on the most loaded rank.
 
     .. math::
         k_S \left[(N_s + N_r)\, \beta(n_z) + N_x\, \beta\!\left(\frac{d_e n_z}{d c}\right)
-        + \frac{\max(2 - b_w, 0) N_v}{[n_z]_{z \ge 3}}\right], \qquad
+        + \frac{\max(2 - b_w, 0) N_v}{[n_z]_{z \ge 3}} + \tau b_a (N_s + N_r + N_x)\right], \qquad
         \beta(d) = (1 - \omega_w) \frac{b_w k_w + 2 \tau [r > 0]}{[d]_{z \ge 3}}
         + (1 - \omega_g) \frac{\tau b_g}{[d]_{z \ge 2}} + (1 - \omega_o) \frac{\tau b_o}{[d]_{z \ge 1}}
 
@@ -222,7 +224,8 @@ def memory_weights_bytes(
     The bracket divides by :math:`d` from that ZeRO stage on and by one below. Hybrid sharding keeps several copies of
     the shards, each on :math:`n_z` of the :math:`d c` ranks. DualPipe keeps two copies of the weights,
     :math:`k_w = 2`. Experts are sharded over their own copies. Only a share :math:`\tau` is trained; adapters come
-    beside the frozen weights. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
+    beside the frozen weights. Gradients of several micro-batches that are exchanged once take :math:`b_a` bytes each
+    until then, on every rank. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
     stay in host memory. :math:`k_S` is the ratio of measured to predicted memory, from calibration.
 
     References
@@ -230,6 +233,7 @@ def memory_weights_bytes(
     .. [rajbhandari2020] figure 1
     .. [zhao2023] section 3.2.2: hybrid sharding
     .. [megatronlm] docs: distributed optimizer
+    .. [pytorch] torch/distributed/fsdp: no_sync, set_requires_gradient_sync
     .. [hu2021] section 4.2: neither gradients nor optimizer state of frozen weights
     .. [ren2021] section 3
 
@@ -237,7 +241,7 @@ def memory_weights_bytes(
     --------
     >>> weights, bytes_of_each = (1e9, 0.0, 0.0, 0.0), (2.0, 4.0, 12.0)
     >>> ranks = (1.0, 8.0, 1.0, 8.0, 8.0)
-    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, *ranks, "1f1b", 1.0) / 1e9
+    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, *ranks, "1f1b", 1.0, 0.0) / 1e9
     7.5
     """
     copies = where(equal(schedule, "dualpipe"), 2.0, 1.0)
@@ -257,7 +261,8 @@ def memory_weights_bytes(
     embedded = whole * stage_embedding_parameters / sharded(optimizer_shards, 3.0)
     shards_of_experts = expert_data_parallel * optimizer_shards / (data_parallel * context_parallel)
     experts = stage_expert_parameters * per_parameter(maximum(shards_of_experts, 1.0))
-    return state_factor * (dense + experts + embedded)
+    held = stage_sharded_parameters + stage_replicated_parameters + stage_expert_parameters
+    return state_factor * (dense + experts + embedded + trained_share * accumulated_gradient_bytes * held)
 
 
 def host_peak_bytes(
@@ -701,13 +706,15 @@ def memory_workspace_bytes(
     gather_buffer_bytes: Numeric,
     trained_share: Numeric,
     optimizer_shards: Numeric,
+    held_boundaries: Numeric,
 ) -> Numeric:
     r"""Peak of the temporary memory within a step.
 
     .. math::
         M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{n_z} - M_a\right] \\
         R &= \max\left\{[p > 1] (A_1 + A_r),\; A_p - A_v + \max(A_v + G_v,\, A_r)\right\}, \quad
-        A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c)(2 + 4 w) \frac{T V}{t_v} \\
+        A_r = \tfrac{50}{34} [\rho > 0] (A_l + A_s) + [z \ge 3 \land \tau < 1]\, b\, \rho L_s \frac{2 T h}{t_s}, \quad
+        G_v = (1 - c)(2 + 4 w) \frac{T V}{t_v} \\
         M_g &= \max\left\{\left([z \ge 3 \lor \omega_w > 0]\, 2 \min(b_w, 2) + [z \ge 3]\, 2 \tau\right)
         \frac{N_s + N_x}{L_s},\; [z \ge 3] \frac{(2 + 2 \tau) N_{emb}}{t}\right\}
         + [z \ge 3] M_b + [b_w < 2] \frac{2 h f}{t} + [p > 1] \frac{4 T h}{t_s}
@@ -717,7 +724,8 @@ def memory_workspace_bytes(
     A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits, and of 32 bits
     in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; under
     ZeRO 3 the gradient of that layer stands whole before it is scattered, or the logits' matrix and its own; some
-    software keeps buffers :math:`M_b` of fixed size for both. Of quantized weights one matrix stands in 16 bits; a
+    software keeps buffers :math:`M_b` of fixed size for both. Hooks on the inputs of frozen layers (:math:`b = 1`)
+    keep them and their gradients to the end of the backward pass. Of quantized weights one matrix stands in 16 bits; a
     stage receives and sends. An update that works on all weights at once takes :math:`b_u` bytes of each when the
     activations are gone.
 
@@ -725,15 +733,18 @@ def memory_workspace_bytes(
     ----------
     .. [zeroinfinity] section 3
     .. [dettmers2023] section 3: weights return to 16 bits one matrix at a time
+    .. [pytorch] torch/distributed/fsdp/_runtime_utils.py, _register_post_backward_reshard_only_hook
 
     Examples
     --------
     >>> held, logits = (1e9, 0.9e9, 1e9, 0.1e9), 2.0 * 2048.0 * 51200.0 / 8.0
     >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 0.0, 1.0, 96.0, 1e9, 0.0, 6e8)
-    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 0.0, 1.0, 8.0) == logits
+    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 0.0, 1.0, 8.0, 0.0) == logits
     True
     """
-    again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0)
+    hooked = where(zero_stage >= 3.0, where(trained_share < 1.0, held_boundaries, 0.0), 0.0) * recompute_share
+    kept = hooked * stage_layers * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0) + kept
     ways = where(whole_logits > 0.0, 1.0, tensor_parallel)
     bytes_per_logit = (1.0 - chunked_loss) * (2.0 + 4.0 * whole_logits)
     gradient = bytes_per_logit * micro_batch_tokens * vocabulary_size / ways

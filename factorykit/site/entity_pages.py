@@ -48,7 +48,7 @@ SUMMARY: Final = {
     "clusters": (
         ("accelerators", "{} chips"),
         ("facility_power_w", "{} of facility power"),
-        ("first_operational", "in operation since {}"),
+        ("first_operational", "at this size since {}"),
     ),
     "sites": (
         ("facility_power_w", "{} of facility power now"),
@@ -90,6 +90,8 @@ MAX_COMPARED: Final = 14
 """Maximum number of quantities in the comparison."""
 MAX_LISTED: Final = 40
 """Maximum number of rows of another table on a page, followed by a link to the table."""
+PRICE_GAP: Final = 0.3
+"""Years between months with prices over which a history is drawn without a line."""
 
 
 def add(project: Project, out: Path, context: PageContext, cache: Path | None = None) -> list[list[str]]:
@@ -179,6 +181,25 @@ def _compare(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[
     ]
 
 
+def _phases(clusters: pl.DataFrame, stated: pl.DataFrame) -> dict[str, list[tuple[str, float]]]:
+    """Return month and facility power of every phase of clusters, as stated or in proportion to the accelerators."""
+    now = clusters.select("cluster", now="accelerators", watts="facility_power_w", last="first_operational")
+    earlier = (
+        stated.filter(status="existing").join(now, on="cluster").filter(pl.col("first_operational") < pl.col("last"))
+    )
+    power = pl.coalesce("facility_power_w", pl.col("watts") * pl.col("accelerators") / pl.col("now"))
+    phases = pl.concat(
+        [
+            earlier.select("cluster", "first_operational", power=pl.min_horizontal(power, "watts")).drop_nulls("power"),
+            now.select("cluster", first_operational="last", power="watts"),
+        ]
+    )
+    month = pl.col("first_operational").str.slice(0, 7)
+    grown = phases.group_by("cluster", month.alias("month")).agg(pl.col("power").max()).sort("cluster", "month")
+    grown = grown.with_columns(pl.col("power").cum_max().over("cluster").round_sig_figs(4))
+    return {name: rows.select("month", "power").rows() for (name,), rows in grown.group_by("cluster")}
+
+
 def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]:
     """Write the world map of clusters with its timeline, and return its search entry."""
     points: list[dict[str, Any]] = []
@@ -186,9 +207,10 @@ def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]
         known = package.tables["clusters"].frame.filter(
             pl.col("facility_power_w") > 0, pl.col("latitude").is_not_null(), pl.col("first_operational").is_not_null()
         )
+        phases = _phases(known, package.tables["cluster_statements"].frame)
         points = [
             {"key": row["cluster"], "name": package.names["clusters"][row["cluster"]]}
-            | {"since": row["first_operational"][:7], "power": row["facility_power_w"]}
+            | {"phases": phases[row["cluster"]], "power": row["facility_power_w"]}
             | {"x": round(2 * (row["longitude"] + 180)), "y": round(2 * (85 - row["latitude"]))}
             | {"text": vocabulary()["facility_power_w"].text(row["facility_power_w"])}
             for row in known.sort("facility_power_w", descending=True).iter_rows(named=True)
@@ -200,7 +222,7 @@ def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]
         "World map of clusters",
         "",
         f"{len(points)} clusters by place and month",
-        "map where world country timeline",
+        "map where world country timeline data centers",
     ]
 
 
@@ -300,7 +322,7 @@ def _rent(package: DataPackage, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the history of the on-demand price of a chip."""
     rent = vocabulary()["rental_usd_per_accelerator_h"]
     rents = {month["month"]: month["value"] for month in package.find("months", quantity=rent.name, of=row["name"])}
-    return _history_line("Rent on demand", rent.text, rents)
+    return _history_line("Rent on demand", rent.text, rents, longest_gap=PRICE_GAP)
 
 
 def _facts(
@@ -375,8 +397,13 @@ def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, A
     return lines
 
 
-def _history_line(name: str, text: Callable[[float], str], days: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the points and axes of a history with its values; empty for fewer than two days."""
+def _history_line(
+    name: str, text: Callable[[float], str], days: Mapping[str, float], longest_gap: float = math.inf
+) -> list[dict[str, Any]]:
+    """Return the points and axes of a history with its values; empty for fewer than two days.
+
+    A count or power stands until the next value. Over more than ``longest_gap`` years nothing is known.
+    """
     if len(days) < 2 or not any(days.values()):
         return []
     ordered = sorted(days.items())
@@ -392,9 +419,18 @@ def _history_line(name: str, text: Callable[[float], str], days: Mapping[str, fl
         "heights": [(round(110 - 100 * part), text(top * part)) for part in (0.0, 0.5, 1.0)],
         "years": [(round(x), year) for x, year in years[:: len(years) // 8 + 1] if 70 < x < 490],
     }
-    path = f"M{points[0][0]},{points[0][1]}" + "".join(f"H{x}V{y}" for x, y in points[1:])
+    path = f"M{points[0][0]},{points[0][1]}"
+    for (x, y), year, before in zip(points[1:], when[1:], when, strict=False):
+        path += f"H{x}V{y}" if year - before <= longest_gap else f"M{x},{y}"
     return [
-        {"label": name, "path": path, "first": ordered[0][0], "last": ordered[-1][0], "top": text(most)}
+        {
+            "label": name,
+            "path": path,
+            "points": points,
+            "first": ordered[0][0],
+            "last": ordered[-1][0],
+            "top": text(most),
+        }
         | axes
         | {"rows": [(day, text(value)) for day, value in ordered]}
     ]

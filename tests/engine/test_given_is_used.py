@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import factorykit as fk
+from factorykit.core.errors import ScenarioError
 from factorykit.core.vocabulary import Quantity, vocabulary
 from factorykit.formulas import arguments, catalogue
 from factorykit.model.operations.run_plan import NEEDED
@@ -181,3 +182,19 @@ def test_every_quantity_given_to_plan_and_search_is_used_reported_or_refused(num
     relevant = leading_to(LAYOUT_RESULTS, BASE).intersection(found.get("nothing", []))
     found["nothing"] = [name for name in relevant if not is_explained(name)]
     check(found, LAYOUT_RESULTS)
+
+
+def test_a_chip_beside_the_specifications_of_a_preset_is_refused() -> None:
+    """The published run states the peak of H100, which another chip would not change."""
+    run = fk.preset("llama_3_1_405b")
+    for swept in (None, {"accelerator": ["h100_sxm", "b200"]}):
+        with pytest.raises(
+            ScenarioError, match=r"accelerator .*is not used for training_days, .* peak_flop_per_s = 989"
+        ):
+            fk.sweep(run, swept, "training_days") if swept else fk.evaluate(
+                run.replace(accelerator="b200"), "training_days"
+            )
+    with pytest.warns(fk.FactorykitWarning, match="accelerator_power_w = 700 W, peak_flop_per_s = 989 TFLOP/s"):
+        fk.evaluate(run.replace(accelerator="b200"), ["training_days", "it_power_w"])
+    days = fk.evaluate(run.replace(accelerator="b200", peak_flop_per_s=None), "training_days")["training_days"]
+    assert days == pytest.approx(fk.evaluate(run, "training_days")["training_days"] * 989.0 / 2250.0)

@@ -67,6 +67,8 @@ def test_zero_stages_keep_the_published_bytes(stage, gradients, expected):
     found = evaluate(layout, ["memory_weights_bytes", "stage_sharded_parameters", "stage_replicated_parameters"])
     weights = found["stage_sharded_parameters"] + found["stage_replicated_parameters"]
     assert found["memory_weights_bytes"] / weights == pytest.approx(expected)
+    summed = evaluate(layout | {"accumulated_gradient_bytes": 4}, "memory_weights_bytes")["memory_weights_bytes"]
+    assert summed / weights == pytest.approx(expected + 4.0)  # a sum that is not sharded
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
@@ -183,6 +185,7 @@ WORKSPACE = {
     "gather_buffer_bytes": 0.0,
     "trained_share": 1.0,
     "optimizer_shards": 8.0,
+    "held_boundaries": 0.0,
 }
 
 
@@ -207,6 +210,17 @@ def test_transient_memory_adds_up(cause, added):
     assert found == pytest.approx(gradient + added, rel=1e-9)
     again = of(memory.memory_workspace_bytes, **WORKSPACE | cause | {"recompute_share": 1.0})
     assert 4e9 < again <= 2 * 4e9 + added
+
+
+@pytest.mark.parametrize(
+    ("layout", "times"),
+    [({}, 1.0), ({"recompute_share": 0.5}, 0.5), ({"zero_stage": 2.0}, 0.0), ({"trained_share": 1.0}, 0.0)],
+)
+def test_hooks_on_frozen_layers_hold_the_gradients_of_their_inputs(layout, times):
+    """Fully sharded, with adapters, and each recomputed layer's input of 2 T h / t bytes has a gradient as large."""
+    frozen = WORKSPACE | {"zero_stage": 3.0, "trained_share": 0.01, "recompute_share": 1.0} | layout
+    bare, held = (of(memory.memory_workspace_bytes, **frozen | {"held_boundaries": each}) for each in (0.0, 1.0))
+    assert held - bare == pytest.approx(times * 96 * 2 * 2048 * 12288 / 8)
 
 
 def test_an_update_of_all_weights_at_once_needs_its_own_room_when_activations_are_gone():

@@ -278,7 +278,7 @@ def test_counts_from_numpy_are_counts() -> None:
         (lambda: fk.reliability.renewal_failures(1e3, 1, 0.5, 2.0, 50), r"steps = 50 is outside \[1202, 20000\]"),
         (lambda: fk.reliability.spares_table(SPARES | {"nodes": 0.0}), "nodes = 0.0 is outside"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_repair_s": None}), "node_repair_s = None is NoneType"),
-        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "must be a number"),
+        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "is not a number"),
         (
             lambda: fk.checkpoint_patterns.pattern_s([(1.0, 30.0)], [], 100.0, 3600.0),
             r"levels must be Level.*got \(1.0, 30.0\)",

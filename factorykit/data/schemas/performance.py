@@ -98,6 +98,8 @@ class Frameworks(Sourced):
     arising_gradients = share(
         "1 if gradients of a single micro-batch are allocated while activations are freed, and last until the update"
     )
+    accumulated_bytes = number("byte", "bytes of each gradient that full sharding sums unsharded; empty for none")
+    held_boundaries = measured("held_boundaries", "under full sharding, beside adapters; empty for none")
     update_bytes = number("byte", "temporary bytes of each weight in the update; empty for a fused one")
     gather_buffer_bytes = number("byte", "buffers of gathered weights and gradients under ZeRO 3; empty for none")
     bucket_bytes = number("byte", "bytes per gradient of the buckets of data-parallel reductions; empty for none")

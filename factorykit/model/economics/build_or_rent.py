@@ -6,16 +6,15 @@ import math
 import operator
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.validation import one_of, strings
 from factorykit.core.vocabulary import quantity
 from factorykit.data import tables
 from factorykit.engine.html import html_table, html_text
 from factorykit.engine.question import Question
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BRANCHES: Final = {"build": "build", "private cluster": "build", "on-prem": "build", "cloud": "rent"}
 COMPARE: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -85,8 +84,6 @@ def build_or_rent(
     >>> build_or_rent({"parameters": 200e9}).because
     'no rule applies: parameters 200 billion lies between 70 billion and 400 billion'
     """
-    import polars as pl
-
     question = Question.read(inputs, using=using)
     table = tables.table("rules").filter(pl.col("decision").is_in(DECISIONS)).collect()
     worded = table.filter(pl.col("quantity").is_null())["rule"].to_list()
@@ -116,8 +113,6 @@ def _value(name: str, question: Question) -> float | None:
 
 
 def _decided(rules: pl.DataFrame, gaps: Mapping[str, list[float]], question: Question) -> tuple[str, str]:
-    import polars as pl
-
     held = rules.filter(pl.col("holds"))
     branches = held["branch"].unique(maintain_order=True).to_list()
     reasons = {branch: ", ".join(held.filter(branch=branch)["condition"]) for branch in branches}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import boolean, frame
@@ -12,9 +14,6 @@ from factorykit.data.tables import table
 from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.question import Question
 from factorykit.engine.resolve import compared
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NEVER_S: Final = 1e15
 """Mean time between reclaims of capacity that is not reclaimed: 30 million years. [s]"""
@@ -75,8 +74,6 @@ def rent(
     >>> found.select("provider", "taken").rows()
     [('a', 1024.0), ('b', None)]
     """
-    import polars as pl
-
     question = Question.read(inputs, (*OUTPUTS, "offer_fits"), using=using, assume=assume)
     values = question.values
     if "accelerators" not in values:
@@ -105,8 +102,6 @@ def rent(
 
 def _whole(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
     """Return the offers by the cost of the run, those with enough accelerators first."""
-    import polars as pl
-
     has = pl.col("offered_accelerators").cast(pl.Int64)
     rows = priced.with_columns(
         unit_usd="offer_cost_usd",
@@ -118,8 +113,6 @@ def _whole(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
 
 def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
     """Return the offers by the cost of progress, each filling the remaining demand."""
-    import polars as pl
-
     has = pl.col("offered_accelerators")
     there = float(priced.filter("is_known")["offered_accelerators"].sum())
     if there < wanted:
@@ -137,8 +130,6 @@ def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
 
 
 def _listed(accelerator: str) -> pl.DataFrame:
-    import polars as pl
-
     offers = table("rental_offers").filter(accelerator=accelerator, kind="on demand").collect()
     if offers.is_empty():
         raise ScenarioError(f"no provider of the table rental_offers has {accelerator!r} on demand; give offers")
@@ -164,8 +155,6 @@ def _completed(offers: pl.DataFrame, wanted: float, values: Mapping[str, Any]) -
 
     ``is_known`` marks those with a known number of accelerators; the others are priced as if they had enough.
     """
-    import polars as pl
-
     offers = parse_columns(offered(offers, ("provider", PRICE)))
     egress = "egress_usd_per_byte" if "egress_usd_per_byte" in {*offers.columns, *values} else "egress_cost_usd"
     defaults = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import float_columns, frame, one_of, probability, string
 from factorykit.data.tables import table
 from factorykit.formulas.cost import LOG_TWO, accelerator_usd_per_flop_per_s, real_usd
-
-if TYPE_CHECKING:
-    import polars as pl
 
 DAYS_PER_YEAR: Final = 365.25
 """Mean length of a calendar year. [d]"""
@@ -63,8 +62,6 @@ def price_performance(of_year: int | None = None) -> pl.DataFrame:
     >>> (chips["accelerator_usd_per_flop_per_s"] * 1e12).round(0).to_list()
     [34.0, 502.0]
     """
-    import polars as pl
-
     day = pl.col("released").str.to_date()
     chips = table("chip_prices").with_columns(
         calendar_year=day.dt.year().cast(pl.Float64),
@@ -125,8 +122,6 @@ def trend(rows: pl.DataFrame, quantity: str, by: str = "year", *, mass: float = 
     >>> round(trend(falling, "usd").halving_years, 6)
     2.0
     """
-    import polars as pl
-
     stats = need("scipy.stats")
     names = by, quantity = string("by", by), string("quantity", quantity)
     if by == quantity:

@@ -15,7 +15,9 @@ import re
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
@@ -26,9 +28,6 @@ from factorykit.engine.html import html_table
 from factorykit.engine.providers.defaults import defaults
 from factorykit.engine.question import Question
 from factorykit.model.operations.placement import Nodes
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ARRIVAL, END, FAILURE, REPAIR = range(4)
 BACKFILL_DEPTH: Final = 100
@@ -210,8 +209,6 @@ def schedule(
 
 
 def _checked(jobs: pl.DataFrame, cluster: Cluster) -> pl.DataFrame:
-    import polars as pl
-
     needed = ("arrival_s", "accelerators", "run_s", "estimate_s", "priority")
     jobs = frame("jobs", jobs, needed)
     for name in needed:
@@ -479,8 +476,6 @@ class _Run:
         self.fill(now)
 
     def result(self, rows: pl.DataFrame) -> Schedule:
-        import polars as pl
-
         usd_per_s = pl.Series(self.need) * self.cluster.rental_usd_per_accelerator_h / SECONDS_PER_HOUR
         jobs = rows.with_columns(
             pl.Series("start_s", self.first, pl.Float64),
@@ -547,8 +542,6 @@ class _Run:
 
     def timeline(self) -> pl.DataFrame:
         """Return one row an hour: ``hour``, ``busy_share`` and ``down_share`` of all accelerators."""
-        import polars as pl
-
         start = self.arrival[0]
         hours = math.ceil((max(until for _, until, _ in self.segments) - start) / 3600.0) or 1
         down = [(since, until, self.nodes.size) for since, until in self.down]

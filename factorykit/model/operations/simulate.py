@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.extras import need
 from factorykit.core.validation import integer
@@ -17,8 +19,6 @@ from factorykit.model.operations.run_plan import FailureCause, Maintenance, Tier
 from factorykit.model.uncertainty.distributions import Distribution
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.model.operations.draws import Way
 
 DRAWS = "factorykit.model.operations.draws"
@@ -105,8 +105,6 @@ def simulate(
     >>> simulate(run, runs=1000, seed=1)["wall_s"].mean() / 86400
     56.7...
     """
-    import polars as pl
-
     planned = plan(
         inputs,
         causes=causes,
@@ -172,8 +170,6 @@ def timeline(
     ``kept`` is the work that the next failure leaves; a later failure that falls back further can still lose it, as
     ``progress_s`` shows.
     """
-    import polars as pl
-
     planned = plan(
         inputs,
         causes=causes,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import finite_number, integer, one_of
 from factorykit.data.tables import table
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MOST_JOBS: Final = 100_000_000
 SINGLE_SHARE: Final = 0.55
@@ -66,8 +65,6 @@ def workload(
     >>> workload("kalos", 1000)["accelerators"].median()
     1.0
     """
-    import polars as pl
-
     np = need("numpy")
     for argument, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
         if finite_number(argument, value) <= 0.0:

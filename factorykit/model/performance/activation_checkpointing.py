@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.engine.run import add_columns
 from factorykit.engine.step import Step
 from factorykit.formulas.functions import maximum, minimum, where
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FIRST_LAYER: Final = 1e-9
 """Share of layers that stands for the first one recomputed."""
@@ -36,8 +35,6 @@ def least_recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) ->
     ``memory`` are the steps that lead to ``memory_peak_bytes`` and are left to compute; ``room`` is the chip's memory.
     Layouts without stated recomputation come first.
     """
-    import polars as pl
-
     before = lazy.collect_schema().names()
     peaks = {"peak of none": 0.0, "peak of the first": FIRST_LAYER, "peak of all": 1.0}
     settled = pl.col("recompute") == "none"

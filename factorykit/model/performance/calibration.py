@@ -10,6 +10,8 @@ from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core import text_io
 from factorykit.core.atomic_io import write_file
 from factorykit.core.errors import FactorykitError, ScenarioError
@@ -41,8 +43,6 @@ from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
-
 UNFITTED_PRIOR_SD: Final = {"scale_up_share": 0.3, "scale_out_share": 0.5, "scale_up_latency_s": 0.7}
 """Prior standard deviation of the logarithm of constants that are published, not fitted, but differ between
 frameworks and networks."""
@@ -203,8 +203,6 @@ class Calibration(Mapping[str, float]):
         >>> fk.evaluate(calibrated, "step_s")["step_s"] > fk.evaluate(run, "step_s")["step_s"]
         True
         """
-        import polars as pl
-
         if is_frame(scenario):
             rows = frame("scenario", scenario).with_columns(**{name: pl.lit(value) for name, value in self.items()})
             return rows.hstack(self.local_correction(evaluate(rows, LAYOUT_FEATURES, assume=assume)))
@@ -231,8 +229,6 @@ class Calibration(Mapping[str, float]):
             ``step_pace``: factor on the step time that follows from the constants; ``unexplained_variance``: posterior
             over prior variance of its logarithm.
         """
-        import polars as pl
-
         np = need("numpy")
         from factorykit.model.performance.gaussian_process import posterior
 
@@ -261,8 +257,6 @@ class Calibration(Mapping[str, float]):
             ``k`` rows of ``layouts``, most informative first: each minimises the total posterior variance of all
             candidates, given those before it.
         """
-        import polars as pl
-
         np = need("numpy")
         from factorykit.model.performance.gaussian_process import design_points, jacobian
 
@@ -333,7 +327,6 @@ def _step_calibration(
 ) -> Calibration:
     """Return the calibration on rows with a step time."""
     import numpy as np
-    import polars as pl
 
     from factorykit.model.performance import gaussian_process as gp
 
@@ -446,8 +439,6 @@ def _excluded(
 
 def _contradictory(rows: pl.DataFrame) -> dict[int, str]:
     """Return the rows whose step time and throughput contradict each other."""
-    import polars as pl
-
     names = ("step_time_s", "tokens_per_s_per_gpu", "accelerator_count", "global_batch_tokens", "global_batch")
     parts = rows.select(*[positive(rows, name).alias(name) for name in (*names, "seq_len")])
     batch = pl.coalesce("global_batch_tokens", pl.col("global_batch") * pl.col("seq_len"))
@@ -487,8 +478,6 @@ def _memory(
     rows: pl.DataFrame, measured: Measured, used: Sequence[int], start: Mapping[str, float]
 ) -> memory_calibration.Fit:
     """Return the constants of memory that measured memories of the rows imply."""
-    import polars as pl
-
     if measured.prepared.is_empty():
         return memory_calibration.Fit()
     usable = measured.prepared.filter(pl.col("row").is_in(list(used)))

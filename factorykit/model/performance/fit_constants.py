@@ -11,6 +11,8 @@ from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
 from factorykit.engine.providers.constants import EVERYTHING, constants
@@ -20,8 +22,6 @@ from factorykit.model.performance.training_runs import measured_step_s, prepared
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
-
 RESIDUAL_SCALE: Final = 0.08
 """Scale of the Cauchy loss: the spread of runs of one publication about their mean."""
 ROW_WEIGHT: Final = 0.5
@@ -52,8 +52,6 @@ class Measured:
     """Scenarios of all rows that can be predicted, measured or not."""
 
     def __init__(self, rows: pl.DataFrame, *, as_stated: bool = False, laid_out: bool = True) -> None:
-        import polars as pl
-
         self.as_stated = as_stated
         frame, self.reasons = prepared(rows)
         self.prepared = frame
@@ -69,8 +67,6 @@ class Measured:
 
     def only(self, rows: Collection[int]) -> Measured:
         """Return the measured rows with these numbers."""
-        import polars as pl
-
         subset = copy(self)
         subset.__dict__.pop("arrays", None)
         subset.frame = self.frame.filter(pl.col("row").is_in(list(rows)))
@@ -103,8 +99,6 @@ class Measured:
 
     def chosen(self, values: Mapping[str, float]) -> np.ndarray:
         """Return the number of each row's scenario: the fastest that fits, otherwise the smallest."""
-        import polars as pl
-
         computed = self.results(values, "step_s", "memory_needed_bytes")
         memory_share = pl.Series(computed["memory_needed_bytes"] / self.arrays["accelerator_memory_bytes"])
         scenarios = self.frame.select(

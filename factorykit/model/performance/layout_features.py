@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
+
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
-
 DOUBLING_FEATURES: Final = (
     *("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "micro_batch_size"),
     *("accelerators", "global_batch_size", "sequence_length", "layers", "hidden_size"),

@@ -8,6 +8,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.question import Chain, Question
@@ -20,8 +22,6 @@ from factorykit.model.performance.activation_checkpointing import least_recomput
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.model.performance.calibration import Calibration
 
 SHARE: Final = "recompute_share"
@@ -180,8 +180,6 @@ class Layouts:
 
         Conditions and rules of parts that the layouts do not have yet are left out.
         """
-        import polars as pl
-
         present = {*self.known, *layouts.collect_schema()}
         for name, holds in CONDITIONS.items():
             columns = {n: pl.lit(self.fixed[n]) if n in self.fixed else pl.col(n) for n in arguments(holds)}
@@ -204,8 +202,6 @@ class Layouts:
 
     def with_outputs(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts with their results."""
-        import polars as pl
-
         known = self.known
         _, then = split(self._chain.open_steps, rules.RULED)
         _, rest = split(then, {"fits"})
@@ -217,8 +213,6 @@ class Layouts:
     @property
     def fits(self) -> pl.Expr:
         """Whether layouts fit in memory, between 0 and 1."""
-        import polars as pl
-
         return pl.lit(self.known["fits"]) if "fits" in self.known else pl.col("fits")
 
 
@@ -258,8 +252,6 @@ def best_layouts(
     ScenarioError
         If the model itself breaks a rule.
     """
-    import polars as pl
-
     search, working = _working(fixed, counts, choices, using, calibration)
     fitting = search.with_outputs(search.with_memory(working.lazy()).filter(fits_in_memory(search.fits)))
     best = [pl.col(name).get(pl.col("step_s").arg_min(), null_on_oob=True) for name in (*search.tried, *search.settled)]
@@ -287,8 +279,6 @@ def _working(
     calibration: Calibration | None = None,
 ) -> tuple[Layouts, pl.DataFrame]:
     """Return the search space of the counts, and its layouts that work, whether they fit in memory or not."""
-    import polars as pl
-
     tried = candidates(fixed, choices, counts["accelerators"])
     models = {**layout_models(), **using}
     search = Layouts(fixed, tried, choices, tuple(counts.columns), models, ("step_s",), calibration=calibration)
@@ -304,8 +294,6 @@ def with_correction(
     calibration: Calibration, layouts: pl.LazyFrame, steps: Sequence[Step], known: Mapping[str, Any]
 ) -> tuple[pl.LazyFrame, tuple[Step, ...]]:
     """Return layouts with the correction from measured layouts nearby, and the remaining steps."""
-    import polars as pl
-
     located, rest = split(steps, LAYOUT_FEATURES)
     layouts = add_columns(layouts, located)
     shared = {name: pl.lit(known[name]) for name in LAYOUT_FEATURES if name in known}

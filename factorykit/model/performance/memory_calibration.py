@@ -17,14 +17,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
+
 from factorykit.core.vocabulary import neutral_values
 from factorykit.engine.evaluate import evaluate
 from factorykit.model.performance.activation_checkpointing import ROUNDING
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
-
 FACTORS: Final = ("state_factor", "activation_factor")
 """Factors on predicted memory, 1 without a calibration."""
 PRIOR_SD: Final[Mapping[str, float]] = {"state_factor": 0.05, "activation_factor": 0.1, "context_bytes": 0.3}
@@ -53,8 +53,6 @@ OUTPUTS: Final = (
 
 def reported_bytes() -> pl.Expr:
     """Return the memory that a run would report: of its tensors, of the allocator, or of the process."""
-    import polars as pl
-
     stage = pl.col("memory_weights_bytes") + pl.col("first_stage_activation_bytes")
     first = (pl.col("reports_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
     tensors = pl.when(first).then(stage).otherwise(pl.sum_horizontal(TERMS[:3]))
@@ -94,7 +92,6 @@ def fit(scenarios: pl.DataFrame, measured: pl.Series, constants: Mapping[str, fl
         Constants of the model.
     """
     import numpy as np
-    import polars as pl
 
     from factorykit.model.performance.gaussian_process import jacobian
 
@@ -137,16 +134,12 @@ def _shifted(start: Mapping[str, float], shift: np.ndarray) -> dict[str, float]:
 
 
 def _reported(known: pl.DataFrame, values: Mapping[str, float]) -> pl.DataFrame:
-    import polars as pl
-
     given = known.drop("measured").with_columns(pl.lit(value).alias(name) for name, value in values.items())
     return evaluate(given, OUTPUTS).with_columns(reported_bytes())
 
 
 def _plausible_scenarios(known: pl.DataFrame) -> pl.DataFrame:
     """Return the fastest scenario that fits of each row, without implausible rows and copies of a layout."""
-    import polars as pl
-
     wide = evaluate(known.drop("measured"), (*OUTPUTS, "step_s")).with_columns(reported_bytes())
     ratio = known["measured"] / wide["reported_bytes"]
     excess = (wide["memory_needed_bytes"] / known["accelerator_memory_bytes"]).clip(1.0 + ROUNDING)

@@ -9,6 +9,8 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
 from factorykit.core.validation import as_list, boolean, mapping
 from factorykit.core.vocabulary import quantity
@@ -24,8 +26,6 @@ from factorykit.model.uncertainty.study.parts import Design, column_of
 from factorykit.model.uncertainty.study.study import answered
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.core._names import ArchitectureName, QuantityName
 
 OUTPUTS: Final = (
@@ -112,8 +112,6 @@ def search(
     >>> best.select("tensor_parallel", "pipeline_parallel", "fits").collect().row(0)
     (8.0, 4.0, 1.0)
     """
-    import polars as pl
-
     corrections = {} if calibration is None else mapping("calibration", calibration)
     question = _read(model, {**mapping("cluster", cluster), **corrections}, global_batch_size, using)
     software = None if framework is None else calibrated_on_software(framework, _accelerator(question))
@@ -173,16 +171,12 @@ class LayoutStudy(Layouts, Design):
 
     def part(self, number: int) -> pl.DataFrame:
         """Return the layouts of a block that work."""
-        import polars as pl
-
         shared = {name: pl.lit(value) for name, value in self._blocks.slow(number).items()}
         block = self._blocks.fast(self._blocks.segment(number)).with_columns(**shared)
         return self.evaluated(block.lazy().select(list(self.tried))).collect()
 
     def evaluated(self, grid: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts of a grid that work and fit, unordered, or all of them with ``keep_excluded``."""
-        import polars as pl
-
         excluded = pl.col("excluded_by")
         lazy = self.sensible(grid)
         lazy = self.with_memory(lazy if self.keep_excluded else lazy.filter(excluded.is_null()))
@@ -198,8 +192,6 @@ class LayoutStudy(Layouts, Design):
 
     def ranked(self, lazy: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts with the best first, and whether no other one beats them in both time and memory."""
-        import polars as pl
-
         works = pl.col("excluded_by").is_null()
         most = self.objective in BEST_IS_MOST
         tight = ~fits_in_memory(self.fits)

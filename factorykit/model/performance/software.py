@@ -20,14 +20,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core.extras import need
 from factorykit.core.validation import float_columns, frame
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
-
 RUNS: Final = Path(__file__).with_name("software_runs.parquet")
 """Residuals of published runs, with their layouts; benchmarks/fit_software.py writes it."""
 SIGNAL_SD: Final = 0.12
@@ -52,8 +52,6 @@ DECIMALS: Final = 10
 @cache
 def published_runs(software: str, without: frozenset[str] = frozenset()) -> pl.DataFrame:
     """Return the runs of a software, of all families but some."""
-    import polars as pl
-
     return pl.read_parquet(RUNS).filter(pl.col("software") == software, ~pl.col("family").is_in(list(without)))
 
 
@@ -76,8 +74,6 @@ def shared_residual(
     polars.DataFrame
         ``step_pace``, and ``unexplained_variance``, posterior over prior variance of its logarithm.
     """
-    import polars as pl
-
     layouts = float_columns(frame("layouts", layouts, LAYOUT_FEATURES), LAYOUT_FEATURES)
     usual = {"software": software, "generation": generation, "family": ""}
     keyed = layouts.with_columns(pl.lit(key).alias(name) for name, key in usual.items() if name not in layouts.columns)
@@ -91,8 +87,6 @@ def shared_residual(
 
 def _residual(layouts: pl.DataFrame, software: str, generation: str, without: frozenset[Any]) -> pl.DataFrame:
     """Return pace and unexplained variance of layouts of one software on one generation of chips."""
-    import polars as pl
-
     np = need("numpy")
     mean, variance = np.zeros(layouts.height), np.ones(layouts.height)
     if published_runs(software, without).height:

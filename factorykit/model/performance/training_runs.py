@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
@@ -27,9 +29,6 @@ from factorykit.engine.providers.constants import constants
 from factorykit.engine.rules import check_layout
 from factorykit.model.performance import source_terms
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NEEDED: Final = ("layers", "hidden", "heads", "seq_len", "accelerator", "accelerator_count")
 """Columns without which nothing can be predicted."""
@@ -156,7 +155,7 @@ LAYOUT_DEGREES: Final = 5
 FRAMEWORK_COLUMNS: Final = (
     *("reports_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
     *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes", "gather_buffer_bytes"),
-    *("whole_logits", "dropout", "cached_share", "arising_gradients"),
+    *("whole_logits", "dropout", "cached_share", "arising_gradients", "held_boundaries", "accumulated_bytes"),
 )
 """Columns of the ``frameworks`` table that are read for measured runs alone."""
 
@@ -290,8 +289,7 @@ def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assu
     known, vendor = frameworks.frameworks()[framework], chips()[str(chip["accelerator"])]["vendor"]
     features = frameworks.features(framework, year, vendor, chip["scale_up_domain"])
     features |= {name: known[name] or 0.0 for name in (*FRAMEWORK_COLUMNS, "chunked_loss")}
-    graphs = row.get("cuda_graphs")
-    if graphs:
+    if graphs := row.get("cuda_graphs"):
         features["cuda_graphs"] = float(graphs != "none")
     if stated.get("fused_kernels", features["fused_kernels"]) == 1.0:
         features["whole_logits"] = 0.0
@@ -696,9 +694,9 @@ def _logits_layers(software: Mapping[str, Any], shape: Mapping[str, float]) -> f
 
 
 def _state(
-    row: Mapping[str, Any], software: Mapping[str, Any], layout: Mapping[str, Any], precision: str
-) -> tuple[float, float, float]:
-    """Return the bytes per parameter of optimizer and gradients, and of the temporary copy in an update."""
+    row: Mapping[str, Any], software: Mapping[str, Any], layout: Mapping[str, Any], precision: str, micro_batches: float
+) -> dict[str, float]:
+    """Return the bytes per parameter of optimizer and gradients, and of what an update or a sum of gradients needs."""
     halved, own_state = row.get("optimizer_state_bits") == 16.0, software["state_bytes"]
     wide = not (halved or own_state)
     moments = MOMENT_BYTES.get(row.get("optimizer") or "adam", ADAM_BYTES)[0 if wide else 1]
@@ -713,7 +711,14 @@ def _state(
         update = max(update, FULL_GRADIENT_BYTES - software["half_gradient_bytes"])
     if layout["accelerators"] > layout["tensor_parallel"] * layout["pipeline_parallel"]:
         gradients += software["bucket_bytes"]
-    return optimizer, gradients, update
+    arising, sharded = software["arising_gradients"] * (micro_batches == 1.0), layout["zero_stage"] == 3.0
+    gathered = 2.0 * arising * (sharded and wide)  # weights of 16 bits exist only while they are gathered
+    return {
+        "optimizer_bytes_per_parameter": optimizer - gathered,
+        "gradient_bytes_per_parameter": gradients * (1.0 - arising),
+        "update_bytes_per_parameter": update + gradients * arising + gathered,
+        "accumulated_gradient_bytes": software["accumulated_bytes"] * (sharded and micro_batches > 1.0),
+    }
 
 
 def _recomputed_share(
@@ -758,7 +763,6 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         software["sequence_parallel"] = (
             float(row.get("recompute") == "selective") if norms_split is None else norms_split
         )
-    optimizer, gradients, update = _state(row, software, layout, precision)
     common = {
         **chip,
         **software,
@@ -771,7 +775,6 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "share_stated": share,
         "kept_stated": row.get("kept_share") or 1.0,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
-        "optimizer_bytes_per_parameter": optimizer,
         "newton_schulz_steps": MUON_STEPS * (row.get("optimizer") == "muon"),
         **{name: row.get(name) or 0.0 for name in OFFLOADED},
         "logits_layers": _logits_layers(software, shape),
@@ -782,12 +785,10 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     variants = []
     for size in _micro_batches(row, layout, assumed):
         count = max(layout["global_batch_size"] / (size * _replicas(layout)), 1.0)
-        arising = gradients * software["arising_gradients"] * (count == 1.0)
         variants.append(
             {
                 **common,
-                "gradient_bytes_per_parameter": gradients - arising,
-                "update_bytes_per_parameter": update + arising,
+                **_state(row, software, layout, precision, count),
                 "micro_batch_size": size,
                 "micro_batches": count,
                 "virtual_stages": _chunks(layout, shape["layers"], count, assumed),
@@ -814,8 +815,6 @@ def tidied(rows: Any) -> pl.DataFrame:
     ScenarioError
         If they are no frame, are empty, have none of the columns that a prediction needs, or have lists in one.
     """
-    import polars as pl
-
     frame = validation.frame("rows", rows)
     if frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be validated")
@@ -835,8 +834,6 @@ def tidied(rows: Any) -> pl.DataFrame:
 
 def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr:
     """Return a column as numbers above zero and up to ``most``; other cells are null."""
-    import polars as pl
-
     number = pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.Float64)
     if rows.schema.get(name) == pl.String:
         number = number.map_elements(source_terms.number, return_dtype=pl.Float64)
@@ -852,7 +849,6 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     rate needs the row's scenario, from ``ready``. A cell that is no positive number measures nothing, nor does a rate
     above the peak.
     """
-    import polars as pl
 
     def column(name: str, most: float = MAX_NUMBER) -> pl.Expr:
         return positive(rows, name, most)
@@ -895,8 +891,6 @@ def _counted(ready: pl.DataFrame) -> pl.DataFrame:
 
     Cut models keep fewer dense layers than the whole one.
     """
-    import polars as pl
-
     stated = ready["stated_parameters"]
     best = ready.select("tied_embeddings", "dense_layers").with_columns(miss=pl.lit(math.inf))
     cuts = (0.0, 1.0, 2.0, 3.0) if ready.select((pl.col("dense_layers") > 0.0).any()).item() else (0.0,)
@@ -920,8 +914,6 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
     calibrated constants of ``memory`` if any. The first recomputed layer needs temporary memory, so the
     straight line to all layers starts just above none.
     """
-    import polars as pl
-
     every = list(scenarios(rows))
     reasons = pl.DataFrame(
         [{"row": run["row"], "family": run["family"], "reason": run["reason"]} for run in every if "reason" in run],

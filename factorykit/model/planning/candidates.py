@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, short_repr
@@ -20,9 +22,6 @@ from factorykit.engine.question import Chain, Question
 from factorykit.engine.resolve import layout_models
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.scenario.scenario import Scenario
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COUNT: Final = r"([\d.]+(?:e\d+)?)\s*(k|m(?:illion)?|b(?:n|illion)?|t(?:rillion)?|)"
 SIZE: Final = re.compile(
@@ -227,8 +226,6 @@ def _interpolated(parameters: float) -> float:
 @cache
 def mixtures() -> Mapping[str, float]:
     """Return the size of every known mixture whose step time is modelled."""
-    import polars as pl
-
     rows = table("architectures").filter(pl.col("experts") > 1.0).collect()
     sizes = {}
     for name in rows["architecture"]:
@@ -331,8 +328,6 @@ def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_s
     >>> with_batches([1024.0, 1536.0], {"sequence_length": 8192.0}, 2.0**24).rows()
     [(1024.0, 2048.0), (1536.0, 1536.0)]
     """
-    import polars as pl
-
     listed = list(counts)
     frame = {"accelerators": listed}
     if "global_batch_size" not in fixed:
@@ -375,8 +370,6 @@ def chain_of(values: Mapping[str, Any], varied: tuple[str, ...], way: str, using
 
 def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapping[str, str]) -> pl.DataFrame:
     """Return the rows with the results of a plan and ``step_spread``; runs that never end are dropped."""
-    import polars as pl
-
     chain = chain_of(fixed, tuple(rows.columns), way, using)
     wanted = [name for name in (*chain.outputs, "global_batch_size") if name not in rows.columns]
     results = [pl.lit(chain.known[name]).alias(name) if name in chain.known else pl.col(name) for name in wanted]

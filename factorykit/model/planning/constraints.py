@@ -9,6 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from factorykit.core import validation
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
@@ -23,8 +25,6 @@ from factorykit.model.performance.calibration import calibrated_on_software
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.model.performance.calibration import Calibration
     from factorykit.model.scenario.scenario import Scenario
     from factorykit.model.uncertainty.distributions import Distribution
@@ -274,8 +274,6 @@ def read_offers(offers: Any) -> pl.DataFrame:
     ScenarioError, FactorykitError
         If a column is missing, there are no rows, or a value is invalid.
     """
-    import polars as pl
-
     if isinstance(offers, list):
         rows = [validation.cells("one of offers", row) for row in validation.as_list("offers", offers)]
         offers = pl.DataFrame(rows, infer_schema_length=None, strict=False)
@@ -303,8 +301,6 @@ def cheapest_offers(rows: pl.DataFrame, offers: pl.DataFrame, chip: str) -> pl.D
     >>> cheapest_offers(counts, read_offers(pl.DataFrame(given)), "b200")["provider"].to_list()
     ['b', None]
     """
-    import polars as pl
-
     of_chip = offers.filter(accelerator=chip).sort(PRICE, maintain_order=True).select("provider", PRICE, OFFERED)
     enough = (
         rows.select("accelerators")
@@ -330,8 +326,6 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     >>> sites(["fra"])["carbon_kg_per_kwh"].item() < 0.1
     True
     """
-    import polars as pl
-
     prices = (
         table("electricity")
         .filter(pl.col("electricity_usd_per_kwh").is_not_null(), pl.col("kind").is_in(["industrial", "wholesale"]))
@@ -359,8 +353,6 @@ def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_day
     exceed limits. Those that keep the same limits come by the ratio by which they exceed ``usual_days``, then by the
     objective, and if they tie the cheapest first.
     """
-    import polars as pl
-
     ratios = limit_ratios(plans, limits)
     excess = pl.sum_horizontal(pl.lit(0.0), *(ratio.log().clip(0.0) for ratio in ratios.values()))
     broken = [
@@ -377,8 +369,6 @@ def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_day
 
 def _rounded(ratio: pl.Expr) -> pl.Expr:
     """Return a ratio as text with three digits, without decimals from a hundred on."""
-    import polars as pl
-
     rounded = ratio.round_sig_figs(3)
     digits = rounded.cast(pl.String)
     return pl.when(rounded < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
@@ -386,8 +376,6 @@ def _rounded(ratio: pl.Expr) -> pl.Expr:
 
 def goal(objective: str | None) -> pl.Expr:
     """Return the value that the best plan has the least of."""
-    import polars as pl
-
     if objective is None:
         return pl.col("wall_days") * pl.col("run_cost_usd")
     return -pl.col(objective) if objective in BEST_IS_MOST else pl.col(objective)
@@ -395,8 +383,6 @@ def goal(objective: str | None) -> pl.Expr:
 
 def limit_ratios(plans: pl.DataFrame, limits: Limits) -> dict[str, pl.Expr]:
     """Return the ratio of what a plan takes to what is allowed, by limit."""
-    import polars as pl
-
     ratios: dict[str, pl.Expr] = {}
     if limits.deadline_s is not None:
         ratios["deadline"] = pl.col("wall_days") * SECONDS_PER_DAY / limits.deadline_s

@@ -10,7 +10,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import polars as pl
 
 from factorykit.core import text_io
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, nearest, short_repr
@@ -61,9 +63,6 @@ from factorykit.model.planning.constraints import (
 from factorykit.model.planning.published_runs import conditions
 from factorykit.model.planning.summary import BATCH, CHOICES, Plan
 from factorykit.model.uncertainty.distributions import check, is_distribution
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Group: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
 """Plans of one accelerator and precision, the inputs they share, the way to acquire it, and the checkpoint tiers."""
@@ -288,8 +287,6 @@ def _chips(chips: str | Iterable[str] | None, values: dict[str, Any]) -> tuple[s
 
 def _listed_chips() -> tuple[str, ...]:
     """Return the accelerators that three or more providers rent on demand and whose fast fabric joins eight or more."""
-    import polars as pl
-
     providers = (
         table("rental_offers").filter(kind="on demand").group_by("accelerator").agg(pl.col("provider").n_unique())
     )
@@ -300,8 +297,6 @@ def _listed_chips() -> tuple[str, ...]:
 
 def _answer(request: Request) -> Plan:
     """Return the plan of a request."""
-    import polars as pl
-
     groups: list[Group] = []
     rows: Excluded = []
     searched: Searched = {}
@@ -326,8 +321,6 @@ def _answer(request: Request) -> Plan:
 
 def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
     """Return the plans of an accelerator and precision, one row per count and site, and list the excluded counts."""
-    import polars as pl
-
     request, fixed, way = search.request, search.fixed, search.way
     left = default_counts(fixed) if request.counts is None else read_counts(request.counts)
 
@@ -382,8 +375,6 @@ class Search:
 
     def layouts(self, counts: Sequence[float]) -> pl.DataFrame:
         """Return the best layout of every count."""
-        import polars as pl
-
         request, fixed = self.request, self.fixed
         searched = self.searched.setdefault(frozenset(fixed.items()), {})
         if unknown := [count for count in counts if count not in searched]:
@@ -412,8 +403,6 @@ class Search:
         Without limits only the count that finishes soonest is a candidate. ``available_accelerators`` is the least
         number that allows a count.
         """
-        import polars as pl
-
         if self.request.counts is None:
             return self.layouts(available)
         exact = any(name in PARTS for name in (*self.fixed, *self.request.choices))
@@ -432,8 +421,6 @@ class Search:
         The search goes from the available number downwards, and ends where no smaller count can be faster, even at full
         utilization and without failures: days never rise with the number of available accelerators.
         """
-        import polars as pl
-
         least = {most: FIRST_BLOCK * most for most in usable}
         outcomes: dict[float, tuple[float, float, float]] = {}
         useful = (pl.col("accelerators") * pl.col("predicted_mfu") * pl.col("goodput")).alias("useful")
@@ -451,8 +438,6 @@ class Search:
 
 def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -> Plan:
     """Return the plan: every candidate with its intervals, the limits it breaks, and its rank."""
-    import polars as pl
-
     chips = tuple(dict.fromkeys(fixed["accelerator"] for _, fixed, *_ in groups))
     drawn = uncertainty.distributions(request.distributions)
     given = [name for name in drawn if name in request.fixed and name not in request.distributions]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
@@ -14,9 +16,6 @@ from factorykit.data.tables import table
 from factorykit.formulas.compute import training_flop
 from factorykit.model.performance.training_runs import LONG_SEQUENCE, LONG_YEAR, SHORT_SEQUENCE, software_year
 from factorykit.model.planning.candidates import nearest_batch
-
-if TYPE_CHECKING:
-    import polars as pl
 
 START_LAG: Final = 0.5
 """Years between the release of the software of a run and the publication of the run."""
@@ -38,8 +37,6 @@ def published_runs() -> pl.DataFrame:
     the hours where no source states them, and ``accelerators_stated`` marks which; ``measured_days`` and
     ``measured_usd`` are the outcome.
     """
-    import polars as pl
-
     released = table("models").select("model", "released")
     runs = (
         table("runs")
@@ -77,8 +74,6 @@ def conditions(model: Any) -> dict[str, Any]:
     ScenarioError
         If no published run of the model states its tokens, chip, and days or hours.
     """
-    import polars as pl
-
     runs = published_runs().drop_nulls("architecture")
     name = identify("architecture", model) if isinstance(model, str) else ""
     of_model = runs.filter(pl.col("architecture") == name).sort("tokens", descending=True)
@@ -94,8 +89,6 @@ def _recipe_of(run: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
 
     Rows of the same name come before those of the same architecture; short sequences are those of the main stage.
     """
-    import polars as pl
-
     count = pl.lit(run["accelerators"], pl.Float64)
     own = (pl.col("accelerator") == run["accelerator"]) & (pl.col("accelerator_count") == count)
     stated = rows.filter((pl.col("kind") == "training_run") | own.fill_null(value=False))

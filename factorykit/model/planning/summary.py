@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
@@ -29,9 +31,6 @@ from factorykit.model.planning.uncertainty import INTERVAL, chance_less
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
 
-if TYPE_CHECKING:
-    import polars as pl
-
 BATCH: Final = "global_batch_size"
 CHOICES: Final = ("accelerator", "precision", "accelerators", BATCH, *PARTS, SHARE)
 OF_SITE: Final = ("carbon_kg_per_kwh", "electricity_usd_per_kwh")
@@ -44,7 +43,6 @@ SHOWN: Final = (
     BATCH,
     "data_parallel",
     *PARTS,
-    "recompute_share",
     "checkpoint_interval_s",
     "spare_nodes",
     "wall_days",
@@ -167,6 +165,7 @@ class Plan(Plotted):
         sources |= dict(zip(assumptions["quantity"], assumptions["source"], strict=True))
         sources |= dict.fromkeys(OF_SITE if self.request.sites else (), "tables country_grids and electricity")
         sources |= {} if self.request.offers is None else {PRICE: "offers"}
+        sources["accelerator"] = "chosen: the plan"
         label = f"{self.request.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
         named = {name: model for name, model in models.items() if name in resolution.computed}
         return Scenario.sourced(label, {**kept, **taken, **named}, {n: s for n, s in sources.items() if s})
@@ -194,8 +193,6 @@ class Plan(Plotted):
         return self._assumed(self.best)
 
     def _assumed(self, row: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
         values, models = self._values(row)
         rows = Question(values, models, outputs(row["acquire"].item()), assume=True).resolve().assumed()
         filled = [
@@ -229,8 +226,6 @@ class Plan(Plotted):
         bandwidth, a batch), ``days_saved`` and ``usd_saved`` by one more on the way to the next better plan, zero where
         there is none, and ``next_plan``, its number in ``plans``.
         """
-        import polars as pl
-
         best = self.best.row(0, named=True)
         rows = [_request_limit(self, best, name) for name in UNITS] + [_supply_limit(self, best)]
         rows += [_chip_limit(self, best, name) for name in CHIP_LIMITS] + [_batch_limit(self, best)]
@@ -250,8 +245,6 @@ class Plan(Plotted):
         ``limit``, ``at_least`` (the smallest share of it that any plan takes, above 1 where none keeps it), and the
         number of that plan in ``plan``.
         """
-        import polars as pl
-
         rows = []
         for name, ratio in limit_ratios(self.plans, self.request.limits).items():
             nearest = self.plans.with_columns(ratio=ratio).sort("ratio", maintain_order=True).row(0, named=True)
@@ -265,8 +258,6 @@ class Plan(Plotted):
         They include the pace of the campaign and spare nodes, as the cost of the plan does. Listed providers do not
         publish how many accelerators they have, so these offers are prices, not capacity.
         """
-        import polars as pl
-
         given, best = self.request.offers, self.best.row(0, named=True)
         priced = rent(
             self.scenario, None if given is None else given.filter(accelerator=best["accelerator"]), assume=True
@@ -284,8 +275,6 @@ class Plan(Plotted):
         ``best_is_sooner`` and ``best_is_cheaper``, the shares of draws in which the best plan is, and ``tie``: the
         results in which the difference is within the 90 % interval.
         """
-        import polars as pl
-
         named = ("accelerator", "precision", *self.request.varied, "acquire", "tiers", "site")
         keys = [name for name in named if name in self.plans.columns]
         rows = self.plans.unique(keys, keep="first", maintain_order=True)[1:]
@@ -353,12 +342,11 @@ def _basis(why: str) -> tuple[str, str, str]:
 
 def _chances(plan: Plan) -> dict[str, float]:
     """Return the share of draws in which the best plan keeps a limit."""
-    import polars as pl
-
-    limits, drawn = plan.request.limits, plan.draws.filter(plan=plan.best["plan"].item())
+    best, limits = plan.best.row(0, named=True), plan.request.limits
+    drawn = plan.draws.filter(plan=best["plan"])
     allowed = {
         "deadline": (pl.col("wall_days") * SECONDS_PER_DAY, limits.deadline_s),
-        "budget": (pl.col("run_cost_usd"), limits.budget_usd),
+        "budget": (pl.max_horizontal("run_cost_usd", pl.lit(best.get("capital_usd") or 0.0)), limits.budget_usd),
     }
     kept = {name: (result <= limit).mean() for name, (result, limit) in allowed.items() if limit is not None}
     return dict.fromkeys(allowed) | (drawn.select(**kept).row(0, named=True) if kept else {})  # type: ignore[return-value]
@@ -394,8 +382,6 @@ def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any,
 
 def _supply_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the row of supply: the effect of more accelerators."""
-    import polars as pl
-
     keys = ("accelerator", "precision", *plan.request.varied, "acquire", "tiers")
     similar = plan.plans.filter(*(pl.col(name) == best[name] for name in keys))
     most = float(similar["accelerators"].max() or 0.0)  # type: ignore[arg-type]
@@ -422,8 +408,6 @@ def _chip_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ..
 
 def _batch_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the row of the batch: the best layout of the same count with twice as many sequences per step."""
-    import polars as pl
-
     fixed = _fixed(plan, best)
     has = best.get(BATCH) or fixed[BATCH]
     doubled = plan.best.select("accelerators").with_columns(pl.lit(2.0 * has).alias(BATCH))
@@ -460,8 +444,10 @@ def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
     rows = [("accelerator", "Accelerator", _chip(row), "")]
     for name in dict.fromkeys((*plan.request.varied, *SHOWN)):
         value = row.get(name)
-        if value is None or (name in NEUTRAL and value == 1.0) or (name == SHARE and value in (0.0, 1.0)):
+        if value is None or (name in NEUTRAL and value == 1.0):
             continue
+        if name == "recompute" and (share := row.get(SHARE)):
+            value = f"{quantity(SHARE).text(share)} of the layers"
         ends = [_text(name, row[f"{name}_{end}"]) for end in ("low", "high") if f"{name}_{end}" in row]
         rows.append((name, quantity(name).label, _text(name, value), " to ".join(ends)))
     return rows
@@ -475,6 +461,8 @@ def sentence(plan: Plan) -> str:
     count = _text("accelerators", row["accelerators"])
     if row["accelerators"] < (row.get("available_accelerators") or 0.0):
         count = f"{count} of {_text('accelerators', row['available_accelerators'])}"
+    if row["acquire"] == "own":
+        money = f"{money} for the run, {_text('capital_usd', row['capital_usd'])} to buy"
     text = f"{label}: {count} {_chip(row)}, {days}, {money}"
     if row["breaks"] is not None:
         return f"No plan keeps every limit. The nearest: {text}; it takes {row['breaks']}."
@@ -494,8 +482,6 @@ def chances(plan: Plan) -> list[str]:
 
 def ties(plan: Plan) -> str:
     """Return the alternatives that keep the same limits and do not differ from the best within the 90 % interval."""
-    import polars as pl
-
     best = plan.best.row(0, named=True)
     tied = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
     varied = plan.request.varied

@@ -7,7 +7,9 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.vocabulary import quantity
 from factorykit.data import tables
@@ -15,9 +17,6 @@ from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.planning.candidates import RESULTS
 from factorykit.model.uncertainty.distributions import Distribution, LogNormal
-
-if TYPE_CHECKING:
-    import polars as pl
 
 STEP: Final = "step_s"
 SHARED_SD: Final = math.sqrt(0.5)
@@ -48,8 +47,6 @@ def draw(drawn: Mapping[str, Distribution], chips: Sequence[str], n: int, seed: 
 
     Those of ``step <chip>`` and ``price <chip>`` share half their variance between chips.
     """
-    import polars as pl
-
     table: dict[str, Any] = {"draw": range(n)}
     for name, distribution in drawn.items():
         row = quantity(name)
@@ -76,8 +73,6 @@ def strata(name: str, n: int, seed: int) -> list[float]:
 
 
 def _normal(name: str, n: int, seed: int) -> pl.Series:
-    import polars as pl
-
     return pl.Series([NormalDist().inv_cdf(share) for share in strata(name, n, seed)])
 
 
@@ -90,8 +85,6 @@ def price_sigma(accelerator: str) -> float:
     >>> 0.1 < price_sigma("h100_sxm") < 0.6
     True
     """
-    import polars as pl
-
     offers = tables.table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
     cheapest = offers.group_by("accelerator", "provider").agg(pl.col(PRICE).min())
     over = cheapest.with_columns(
@@ -118,8 +111,6 @@ def futures(
     ``plans`` has one row per plan with its choices, ``step_s``, ``step_spread`` and the quantities of `RESULTS` that
     follow from them; ``fixed`` are the inputs that all of them share.
     """
-    import polars as pl
-
     chip = str(fixed["accelerator"])
     unknown = [name for name in draws.columns if name != "draw" and " " not in name]
     kept = [name for name in plans.columns if name not in (*RESULTS, *unknown)]
@@ -142,8 +133,6 @@ def futures(
 
 def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataFrame:
     """Return the ends of the 90 % interval of each result, one row per plan."""
-    import polars as pl
-
     ends = [
         pl.col(name).quantile(share, "linear").alias(f"{name}_{end}")
         for name in results

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
@@ -14,9 +16,6 @@ from factorykit.model.planning.summary import Plan
 from factorykit.model.post_training.plan import PostTrainingPlan
 from factorykit.model.serving.plan import ServingPlan
 from factorykit.model.serving.trace import Trace
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SUMMED = ("days", "usd", "mwh", "carbon_t")
 ENDS = ("", "_low", "_high")
@@ -66,8 +65,6 @@ def life(
     >>> whole["stage"].to_list()
     ['post-training', 'serving', 'total']
     """
-    import polars as pl
-
     carbon = quantity("carbon_kg_per_kwh")
     intensity = float(carbon.default or 0.0) if carbon_kg_per_kwh is None else float(carbon.check(carbon_kg_per_kwh))
     served = float(quantity("wall_days").check(days))
@@ -142,8 +139,6 @@ def shared_fleet(
     >>> shared_fleet(served, tuned, [400.0] * 12 + [40.0] * 12)["training_accelerators"].unique().to_list()
     [0.0, 8.0, 16.0]
     """
-    import polars as pl
-
     given = requests_per_s.hourly() if isinstance(requests_per_s, Trace) else requests_per_s
     rates = [float(quantity("requests_per_s").check(rate)) for rate in given]
     plan, row = serving.best, _row(training, 0.0)

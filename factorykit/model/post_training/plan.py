@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
@@ -18,9 +20,6 @@ from factorykit.model.post_training.predict import TIMES, predicted
 from factorykit.model.post_training.rows import LAYOUT, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
 from factorykit.model.scenario.accelerators import accelerator as specification
 from factorykit.model.serving.plan import named_model
-
-if TYPE_CHECKING:
-    import polars as pl
 
 OFFLINE: Final = ("sft", "dpo")
 """Algorithms that train on given sequences: no rollouts, no exchange of weights."""
@@ -148,8 +147,6 @@ def post_train(
     >>> found.best["trainer_accelerators"] + found.best["rollout_accelerators"]
     16.0
     """
-    import polars as pl
-
     need("numpy")
     _, shape = named_model(model)
     words = {"accelerator": identify("accelerator", accelerator)}

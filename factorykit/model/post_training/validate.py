@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
@@ -10,9 +12,6 @@ from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.post_training.predict import interval, left_out, predicted, published
 from factorykit.model.post_training.rows import read_step
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def validate_post_training(rows: Any = None) -> pl.DataFrame:
@@ -46,8 +45,6 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
     >>> 80 < validate_post_training(pl.DataFrame([row]))["step_s"].item() < 160
     True
     """
-    import polars as pl
-
     need("numpy")
     frame = table("rl_steps").collect() if rows is None else validation.frame("rows", rows)
     if frame.is_empty():

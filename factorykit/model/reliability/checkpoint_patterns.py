@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need, public_names
 from factorykit.core.validation import as_list, integer
 from factorykit.core.vocabulary import quantity
 from factorykit.formulas.checkpoint_tiers import level_interval_s, level_overhead
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __dir__ = public_names(__name__)
 
@@ -67,8 +65,6 @@ def first_order(levels: Sequence[Level], cluster_mtbf_s: float) -> pl.DataFrame:
     >>> first_order([Level(0.9, 2.0), Level(0.1, 60.0)], 54 * 86400 / 419)["level_overhead"].sum()
     0.0508...
     """
-    import polars as pl
-
     mtbf = float(quantity("cluster_mtbf_s").check(cluster_mtbf_s))
     levels = _checked(levels)
     frame = pl.DataFrame(

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from factorykit.core import text_io
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from factorykit.core.errors import DatasetError, short_repr
 from factorykit.core.extras import public_names
 from factorykit.core.validation import file_path
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __dir__ = public_names(__name__)
 
@@ -54,8 +53,6 @@ def stepfun(path: str) -> pl.DataFrame:
     .. [1] C. Shou et al., "InfiniteHBD," SIGCOMM 2025, arXiv:2502.03885; data at
        https://github.com/stepfun-ai/InfiniteHBD-Trace (Apache-2.0).
     """
-    import polars as pl
-
     rows = _rows(path, ("start_day", "end_day", "repair_hours"), ("node", "fault_class"))
     lasted = (pl.col("end_day") - pl.col("start_day")) * (SECONDS_PER_DAY / SECONDS_PER_HOUR)
     odd = rows.with_row_index("row", 1).filter((lasted - pl.col("repair_hours")).abs() > ROUNDED_H)
@@ -108,8 +105,6 @@ def lanl(path: str) -> pl.DataFrame:
     .. [2] B. Schroeder and G. A. Gibson, "A large-scale study of failures in high-performance computing systems," DSN
        2006.
     """
-    import polars as pl
-
     rows = _rows(path, ("System", "nodenumz", "Down Time"), LANL_CAUSES, moments=("Prob Started",))
     causes = pl.coalesce(pl.when(pl.col(name).is_not_null()).then(pl.lit(name)) for name in LANL_CAUSES)
     faults = rows.select(
@@ -156,8 +151,6 @@ def titan(path: str) -> pl.DataFrame:
         years = new["life_s"].sum() / (365 * 86400)
         new["dead"].sum() / years, fk.reliability.rate_interval(float(new["dead"].sum()), years)
     """
-    import polars as pl
-
     rows = _rows(path, ("time",), ("SN", "batch"), flags=("dead", "dead_dbe", "dead_otb"))
     return rows.select(
         pl.col("SN").alias("gpu"),
@@ -177,8 +170,6 @@ def _rows(
     moments: tuple[str, ...] = (),
 ) -> pl.DataFrame:
     """Return the columns of a record; a cell that is not of its column's kind is refused by line."""
-    import polars as pl
-
     content, path = text_io.read_bytes(path), str(file_path("path", path))
     try:
         cells = text_io.csv_columns(content)

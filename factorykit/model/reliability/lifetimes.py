@@ -7,7 +7,9 @@ import statistics
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need, public_names
@@ -24,9 +26,6 @@ from factorykit.core.validation import (
 from factorykit.core.vocabulary import quantity
 from factorykit.formulas.functions import exp
 from factorykit.model.reliability.reliability import weibull_mean_s
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __dir__ = public_names(__name__)
 
@@ -168,8 +167,6 @@ def fit(
     >>> fits["distribution"][0], round(fits["parameter"][0], 1)
     ('weibull', 1.7)
     """
-    import polars as pl
-
     lifelines, np = _lifelines(), need("numpy")
     times, seen = _checked(durations_s, observed)
     normal = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
@@ -206,8 +203,6 @@ def distribution(fits: pl.DataFrame, name: str | None = None) -> Exponential | W
     >>> distribution(fit([float(t) for t in range(60, 6000, 60)]), "exponential").mean_s
     3000.0...
     """
-    import polars as pl
-
     fits = frame("fits", fits, ("distribution", "scale_s", "parameter")).cast({"distribution": pl.String})
     if fits.is_empty():
         raise ScenarioError("the fits have no rows; give the result of fit()")
@@ -250,8 +245,6 @@ def survival_curve(
     >>> survival_curve([60.0, 120.0, 180.0, 240.0], points=2)["survival"].round(6).to_list()
     [0.75, 0.0]
     """
-    import polars as pl
-
     lifelines, np = _lifelines(), need("numpy")
     times, seen = _checked(durations_s, observed)
     kaplan = lifelines.KaplanMeierFitter(alpha=1.0 - probability("confidence", confidence)).fit(times, seen)
@@ -294,8 +287,6 @@ def compare_with_fits(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     >>> compared["distribution"].unique(maintain_order=True).to_list()
     ['record', 'weibull', 'lognormal', 'exponential']
     """
-    import polars as pl
-
     columns = ("span_s", "survival", "survival_low", "survival_high")
     curve = float_columns(frame("curve", curve, columns), columns)
     fits = frame("fits", fits, ("distribution",)).cast({"distribution": pl.String})

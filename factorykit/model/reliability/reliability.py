@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, short_repr
@@ -18,9 +20,6 @@ from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.failure_cost import spares_usd_per_day
 from factorykit.formulas.reliability import nodes_in_repair, unavailability
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __dir__ = public_names(__name__)
 
@@ -307,8 +306,6 @@ def spares_table(
     Spares are hot and places are refilled at once. The number in repair is Poisson for every distribution
     of repair times. The job waits whenever more nodes are in repair than there are spares.
     """
-    import polars as pl
-
     needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
     values = evaluate(inputs, needed, using=using, assume=assume)
     nodes, mtbf, repair, per_node, price = (float(values[name]) for name in needed)
@@ -354,8 +351,6 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
     Sources count different things: interruptions of one job, faults of a fleet, job failures. A column of one unit does
     not make them one quantity.
     """
-    import polars as pl
-
     rows = table("failures").filter(pl.col("kind") == "measured").collect()
     nodes = pl.coalesce("observed_nodes", pl.col("accelerators") / ACCELERATORS_PER_NODE)
     stated = pl.coalesce(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import public_names
 from factorykit.core.validation import integer
 from factorykit.engine.evaluate import evaluate
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __dir__ = public_names(__name__)
 
@@ -72,7 +71,6 @@ def elastic_runs(
     0.994
     """
     import numpy as np
-    import polars as pl
 
     rows = integer("runs", runs)
     values = evaluate(inputs, NEEDED, using=using, assume=assume)
@@ -145,7 +143,6 @@ def redundant_lives(
     1.0
     """
     import numpy as np
-    import polars as pl
 
     values = evaluate(inputs, ("nodes", "node_mtbf_s"), using=using, assume=assume)
     pairs, rows = max(round(float(values["nodes"]) / 2.0), 1), integer("runs", runs)

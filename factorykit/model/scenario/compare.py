@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
 from factorykit.core.validation import mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
@@ -14,8 +16,6 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.core._names import QuantityName
 
 MAX_SHAPLEY_INPUTS = 16
@@ -61,8 +61,6 @@ def compare(
     >>> compare(runs, "cluster_peak_flop_per_s").select("quantity", "h100", "more").rows()
     [('accelerators', 2048.0, 4096.0), ('cluster_peak_flop_per_s', 2.025472e+18, 4.050944e+18)]
     """
-    import polars as pl
-
     names = strings("outputs", outputs)
     scenarios = mapping("scenarios", scenarios)
     if len(scenarios) < 2:
@@ -129,8 +127,6 @@ def decompose(
     >>> decompose(small, large, "cluster_usd_per_h").select("quantity", "effect").rows()
     [('accelerators', 2500.0), ('rental_usd_per_accelerator_h', 1500.0)]
     """
-    import polars as pl
-
     output = quantity(output).name
     first, last = (_given(Question.read(scenario, output, using=using, assume=assume)) for scenario in (start, end))
     differing = [name for name in {**first, **last} if first.get(name) != last.get(name)]
@@ -189,8 +185,6 @@ def _mixtures(
 
     Mixtures that give the same quantities are rows of one frame.
     """
-    import polars as pl
-
     groups: dict[Any, list[tuple[frozenset[str], dict[str, float]]]] = {}
     for subset in subsets:
         mixed = {name: value for name, value in first.items() if name not in subset}

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import polars as pl
+
 from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, warn
 from factorykit.core.extras import Plotted, need
@@ -27,8 +29,6 @@ from factorykit.model.serving.risk import expected_cost
 from factorykit.model.serving.trace import Trace
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.model.scenario.scenario import Scenario
 
 SIZES: Final = (1, 2, 4, 8)
@@ -120,8 +120,6 @@ class ServingPlan(Plotted):
 
     def frontier(self) -> pl.DataFrame:
         """Return the candidates that no other beats in both tokens/s per accelerator and tokens/s per user."""
-        import polars as pl
-
         ordered = self.candidates.sort("tokens_per_s_per_user", "tokens_per_s_per_accelerator", descending=True)
         best = pl.col("tokens_per_s_per_accelerator")
         return ordered.filter(best > best.cum_max().shift(1).fill_null(0.0))
@@ -160,7 +158,7 @@ def _layout(row: Mapping[str, Any], side: str) -> str:
 
 def serve(
     model: Any,
-    chips: str | Iterable[str] = "h200_sxm",
+    chips: str | Iterable[str] | None = None,
     *,
     load: Any = None,
     users: Any = None,
@@ -182,7 +180,7 @@ def serve(
         A known model, such as ``llama3_70b`` or ``deepseek-ai/DeepSeek-R1``; or as :func:`factorykit.plan` takes it: a
         size (``"70B"``, ``"1T A32B"``), a ``config.json`` or a mapping of quantities.
     chips
-        Chips to choose from.
+        Chips to choose from, by default ``h200_sxm``; ``**fk.accelerator(...)`` gives one of your own instead.
     load
         Requests per second, mean; or a trace of :func:`factorykit.read_trace`, which also gives lengths, their
         variation and the share that the prefix cache holds.
@@ -239,7 +237,6 @@ def serve(
     >>> plan.breaks, plan.best["tpot_s"] <= 0.025
     ((), True)
     """
-    import polars as pl
     import polars.selectors as cs
 
     need("numpy")
@@ -248,6 +245,10 @@ def serve(
     one_of("objective", objective, OBJECTIVES)
     if fleet is not None and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
+    accelerator = given.pop("accelerator", None)
+    if chips is not None and accelerator is not None:
+        raise ScenarioError("chips and accelerator are the same; give one of them")
+    chips = (accelerator or "h200_sxm") if chips is None else chips
     names = [identify("accelerator", name) for name in strings("chips", chips)]
     if not names:
         raise ScenarioError("chips must name at least one chip, got none")
@@ -329,8 +330,6 @@ def _demand(load: Any, users: Any, fleet: Any) -> tuple[dict[str, Any], dict[str
 
 def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, frozenset[str]]:
     """Return rent and facility power of one accelerator, by chip, and the given quantities that they use."""
-    import polars as pl
-
     outputs = question.without(*SHAPE).asking(*PRICES)
     found, reasons, used = [], [], frozenset[str]()
     for name in dict.fromkeys(names):
@@ -350,8 +349,6 @@ def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, fro
 
 def _candidates(question: Question, names: Iterable[str], precision: str, stages: int) -> list[pl.DataFrame]:
     """Return decode and prefill workers of all chips, layouts of a stage, numbers of workers and concurrencies."""
-    import polars as pl
-
     layouts = pl.DataFrame(
         [(size // groups, groups, groups) for size in SIZES for groups in sorted({1, size})], LAYOUT, orient="row"
     ).cast(pl.Float64)
@@ -370,7 +367,7 @@ def _candidates(question: Question, names: Iterable[str], precision: str, stages
     both = pl.concat([together, apart.with_columns(prefill_separate=1.0)])
     for name in set(question.values) & set(both.columns):
         fixed = pl.col(name) == question.values[name]
-        both = both.filter(fixed) if name in CHOSEN else both.drop(name)
+        both = both.filter(fixed) if name in CHOSEN else both.with_columns(pl.lit(question.values[name]).alias(name))
     if both.is_empty():
         raise ScenarioError("no layout of one node has the given parallelism and concurrency; give others or none")
     prompts = pl.col("concurrent_requests") * pl.col("decode_workers") / pl.max_horizontal("prefill_workers", 1.0)
@@ -385,12 +382,8 @@ def _candidates(question: Question, names: Iterable[str], precision: str, stages
 
 def _with_memory(question: Question, sides: list[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Series]:
     """Return the candidates with their memory and accelerators, and which of them fit."""
-    import polars as pl
-
     decode, prefill = (question.asking(*MEMORY).on(side).resolve().run() for side in sides)
     share = question.asking("serving_memory_share").resolve().run()["serving_memory_share"]
-    if "accelerator_memory_bytes" in question.values:
-        decode = decode.with_columns(accelerator_memory_bytes=pl.lit(question.values["accelerator_memory_bytes"]))
     room = share * pl.col("accelerator_memory_bytes") - pl.col("served_weight_bytes")
     cache = pl.col("request_kv_bytes") * pl.col("concurrent_requests") / pl.col("replica_accelerators")
     size = pl.col("decode_workers") * pl.col("replica_accelerators")
@@ -414,8 +407,6 @@ def _fitting(
     question: Question, names: Sequence[str], words: Mapping[str, str], fleet: float
 ) -> tuple[predict.Rows, pl.DataFrame]:
     """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
-    import polars as pl
-
     left, parts = list(names), []
     tried = STAGES[:1] if "pipeline_parallel" in question.values else STAGES
     for stages in tried:
@@ -469,7 +460,6 @@ def _answers(
     question: Question, memory: pl.DataFrame, found: pl.DataFrame, prices: pl.DataFrame, wish: Wish
 ) -> tuple[pl.DataFrame, Chain]:
     """Return candidates with throughput, cost and energy, with intervals where latencies have them, and their chain."""
-    import polars as pl
     import polars.selectors as cs
 
     frame = memory.hstack(found.drop(cs.starts_with("tokens_per_s"))).join(
@@ -546,15 +536,11 @@ def _interval(value: pl.Series, moved: Sequence[pl.Series]) -> tuple[pl.Series, 
 
 def _excess(limits: Mapping[str, Any]) -> pl.Expr:
     """Return the latency farthest above its limit over that limit, at least 1."""
-    import polars as pl
-
     over = [pl.col(f"{name}_s") / limits[full] for name, full in LIMITS.items() if full in limits]
     return pl.max_horizontal(pl.col("latency_s") * 0.0 + 1.0, *over)
 
 
 def _ranked(frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
     """Return candidates: those first that keep the limits best, then least expected objective, then the smallest."""
-    import polars as pl
-
     ratio = pl.col("expected_cost_ratio") if "expected_cost_ratio" in frame.columns else 1.0
     return frame.sort(_excess(wish.limits), wish.objective * ratio, "accelerators", "latency_s", maintain_order=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import polars as pl
+
 from factorykit.core.errors import FactorykitError
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
@@ -27,8 +29,6 @@ from factorykit.model.serving.residual import Process, constants, left_out, prec
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
-
 DECODE: Final = (
     *("decode_step_s", "time_per_output_token_s", "decode_kv_bytes", "decode_weight_bytes"),
     *("requests_in_memory", "replica_accelerators", "served_weight_bytes", "draft_step_tokens"),
@@ -54,8 +54,6 @@ def rows_of(points: Sequence[Point]) -> Rows:
 
     Engines admit requests while the cache holds the prompt and a share of the answer of each.
     """
-    import polars as pl
-
     words, *numbers = zip(*points, strict=True)
     decode, prefill, load = map(pl.DataFrame, numbers)
     room = evaluate(decode, ("requests_in_memory",), assume=True).select("requests_in_memory")
@@ -92,8 +90,6 @@ def _queued(rows: Rows, decode_step_s: pl.Series) -> pl.DataFrame:
 
     Where prompts and answers share accelerators, a first token also waits for some decode steps of the others.
     """
-    import polars as pl
-
     names = ("queued_share", "serving_request_s", "first_token_steps")
     share, overhead, steps = (pl.Series(_of_engine(rows.words, name)) for name in names)
     overhead += steps * decode_step_s * (1.0 - rows.decode["prefill_separate"])
@@ -110,7 +106,6 @@ def _of(function: Callable[..., Any], *frames: pl.DataFrame) -> Any:
 def physics(rows: Rows) -> Physics:
     """Return latencies by the formulas alone."""
     import numpy as np
-    import polars as pl
 
     decode, load = rows.decode, rows.load
     decoded = evaluate(decode, DECODE, assume=True)
@@ -185,7 +180,6 @@ def summary(
     No residual makes prompts faster than their accelerators compute them: a first token takes at least their backlog.
     """
     import numpy as np
-    import polars as pl
 
     tpot = found.tpot * np.exp(following)
     slower = pl.when(prefill_separate=0.0).then(pl.Series(np.exp(following))).otherwise(1.0)
@@ -250,7 +244,6 @@ def read_submission(row: Mapping[str, Any]) -> Submission:
 def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:
     """Return the output tokens per second of the fastest replica that fits, over all accelerators of each system."""
     import numpy as np
-    import polars as pl
 
     layouts = pl.DataFrame(BENCHMARK_LAYOUTS, schema=["tensor_parallel", "concurrent_requests"], orient="row")
     replicas = pl.DataFrame([submission.replica for submission in submissions]).with_row_index("row")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
 from factorykit.model.serving.trace import COLUMNS, Trace
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def simulate_serving(
@@ -58,8 +57,6 @@ def simulate_serving(
     >>> alone.select("time_to_first_token_s", "time_per_output_token_s").median().with_columns(pl.all().round(6)).row(0)
     (0.1, 0.02)
     """
-    import polars as pl
-
     np = need("numpy")
     frame = validation.frame("requests", requests.requests if isinstance(requests, Trace) else requests)
     frame = frame.select(pl.col(name).cast(pl.Float64) for name in COLUMNS).sort("arrival_s", maintain_order=True)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import text_io, validation
 from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.vocabulary import quantity
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AZURE: Final = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 MOONCAKE: Final = ("timestamp", "input_length", "output_length")
@@ -57,8 +56,6 @@ class Trace:
 
         An hour that the trace ends in is left out.
         """
-        import polars as pl
-
         arrival = self.requests["arrival_s"]
         if (whole := int(arrival[-1] / SECONDS_PER_HOUR)) == 0:
             return [(arrival.len() - 1) / float(arrival[-1])]
@@ -85,8 +82,6 @@ class Trace:
         seed: int = 0,
     ) -> Trace:
         """Return requests that arrive at random times, with lengths of a lognormal distribution."""
-        import polars as pl
-
         np = need("numpy")
         random = np.random.default_rng(validation.integer("seed", seed))
         columns = {"arrival_s": np.cumsum(random.exponential(1.0 / requests_per_s, requests))}
@@ -132,8 +127,6 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     >>> trace.requests.height, trace.problems
     (2, {'invalid': 1, 'unordered': 1, 'gaps': 0})
     """
-    import polars as pl
-
     content = text_io.read_bytes(path, error=ScenarioError)
     try:
         text = text_io.decode(content)
@@ -161,8 +154,6 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 
 
 def _azure(text: str) -> pl.DataFrame | None:
-    import polars as pl
-
     try:
         frame = pl.read_csv(text.encode(), infer_schema=False)
     except pl.exceptions.PolarsError:
@@ -178,8 +169,6 @@ def _azure(text: str) -> pl.DataFrame | None:
 
 
 def _mooncake(text: str) -> tuple[pl.DataFrame | None, list[Any] | None]:
-    import polars as pl
-
     rows: list[list[float | None]] = []
     hashes: list[Any] = []
     for line in filter(str.strip, text.splitlines()):

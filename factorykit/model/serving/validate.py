@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
@@ -12,9 +14,6 @@ from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import read_point
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COLUMNS: Final = (
     *("ttft_s", "ttft_low_s", "ttft_high_s", "tpot_s", "tpot_low_s", "tpot_high_s"),
@@ -76,8 +75,6 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     >>> validate_serving(pl.DataFrame([row]))["tpot_s"].round(3).item()
     0.012
     """
-    import polars as pl
-
     need("numpy")
     if rows is None:
         points = _points(table("serving_points").collect(), shipped=True)
@@ -133,8 +130,6 @@ def measured_points() -> pl.DataFrame:
     >>> measured_points().filter(accelerator="h100_sxm", architecture="llama3_8b").height
     114
     """
-    import polars as pl
-
     frame, rows = table("serving_points").collect(), predict.measured()[0]
     names = {"accelerator": "chip", "architecture": "model", "number_format": "format"}
     return frame.select(
@@ -159,7 +154,6 @@ def _results(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
 
 def _table(frame: pl.DataFrame, numbers: list[int], found: dict[str, Any], reasons: list[str | None]) -> pl.DataFrame:
     import numpy as np
-    import polars as pl
 
     def column(name: str) -> pl.Series:
         values = np.full(frame.height, np.nan)

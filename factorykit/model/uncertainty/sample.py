@@ -10,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import polars as pl
+
 from factorykit.core import validation
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
@@ -23,8 +25,6 @@ from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered
 from factorykit.model.uncertainty.sweep import axes_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from factorykit.core._names import QuantityName
 
 MOST: Final = {"sobol": 2**SOBOL_BITS, "latin": ROWS_IN_MEMORY, "random": 2**53}
@@ -121,8 +121,6 @@ class Drawn(Numbered):
 
     def stretch(self, first: int, last: int) -> pl.DataFrame:
         """Return the rows from ``first`` to before ``last``."""
-        import polars as pl
-
         row, places, columns = pl.int_range(first, last, dtype=pl.Int64, eager=True), self.rows // self.n, {}
         for name, values in self.axes.items():
             places //= len(values)
@@ -182,8 +180,6 @@ def bands(
     >>> bands(pl.DataFrame({"mfu": [0.3, 0.4, 0.5]}), "mfu", (0.0, 0.5, 1.0)).rows()
     [('mfu', 0.3, 0.4, 0.5)]
     """
-    import polars as pl
-
     names, keys = strings("outputs", outputs), strings("by", by)
     columns = {_share_name(share): float(share) for share in as_list("shares", shares)}
     frame = _sampled(frame, [*names, *keys])
@@ -210,8 +206,6 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     >>> exceedance(pl.DataFrame({"pue": [1.1, 1.2, 1.3, 1.4]}), "pue").rows()
     [(1.1, 0.75), (1.2, 0.5), (1.3, 0.25), (1.4, 0.0)]
     """
-    import polars as pl
-
     frame = _sampled(frame, [string("output", output)])
     if integer("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
@@ -223,8 +217,6 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
 
 
 def _sampled(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    import polars as pl
-
     frame = validation.frame("the sample", frame)
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; give the rows of a sample")
@@ -281,8 +273,6 @@ def sensitivity(
     >>> sensitivity(run, doubt, "rental_cost_usd", n=256)["input"].to_list()
     ['active_parameters', 'mfu']
     """
-    import polars as pl
-
     distributions = check(distributions)
     names = strings("outputs", outputs)
     question = Question.read(inputs, names, using=using, assume=assume, varying=distributions)

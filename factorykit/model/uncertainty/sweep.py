@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
+
+import polars as pl
 
 from factorykit.core import atomic_io
 from factorykit.core.errors import FactorykitError, ScenarioError
@@ -21,9 +23,6 @@ from factorykit.engine.grids import Gridded
 from factorykit.engine.question import Outputs, Question, read_value
 from factorykit.model.uncertainty.study.parts import Design, Numbered, column_of, columns, evaluate_rows, max_part_rows
 from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered, target
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @overload
@@ -133,8 +132,6 @@ def _ends(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
 
     Evaluated eagerly, they show missing and inconsistent inputs.
     """
-    import polars as pl
-
     seen = {name: values if quantity(name).is_text else [values[0], values[-1]] for name, values in axes.items()}
     rows = max(map(len, seen.values()))
     return pl.DataFrame(
@@ -171,8 +168,6 @@ class Crossed(Design):
 
     def part(self, number: int) -> pl.DataFrame:
         """Return the rows of some blocks."""
-        import polars as pl
-
         first = number * self._blocks
         last = min(first + self._blocks, self._gridded.grid.blocks)
         return pl.concat([self._gridded.block(block) for block in range(first, last)])
@@ -188,8 +183,6 @@ def _fixed(grid: pl.DataFrame | pl.LazyFrame, path: Path | None) -> Iterator[pl.
 
     Run again for each part, a query such as ``group_by``, ``unique`` or ``join`` returns its rows in other orders.
     """
-    import polars as pl
-
     with ExitStack() as stack:
         try:
             rows = grid.lazy() if isinstance(grid, pl.DataFrame) else _spooled(grid, path, stack)
@@ -202,8 +195,6 @@ def _fixed(grid: pl.DataFrame | pl.LazyFrame, path: Path | None) -> Iterator[pl.
 
 def _spooled(query: pl.LazyFrame, path: Path | None, stack: ExitStack) -> pl.LazyFrame:
     """Return the rows of a query: in memory, or with a ``path`` from a file that ``stack`` removes."""
-    import polars as pl
-
     if path is None:
         return query.head(ROWS_IN_MEMORY + 1).collect(engine="streaming").lazy()
     if is_object(path):
@@ -228,8 +219,6 @@ class Listed(Numbered):
     @cached_property
     def rows(self) -> int:  # type: ignore[override]
         """Number of rows."""
-        import polars as pl
-
         return self.listed.select(pl.len()).collect(engine="streaming").item()
 
     @property
@@ -243,8 +232,6 @@ class Listed(Numbered):
 
     def describe(self) -> dict[str, Any]:
         """Return the question, and digests of the rows without and with their order."""
-        import polars as pl
-
         numbered = self.listed.with_row_index("number of the row")
         digests = numbered.select(
             rows=pl.struct(pl.exclude("number of the row")).hash().sum(), order=pl.struct(pl.all()).hash().sum()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import RecipeError, UnknownName, unknown_name_message
 from factorykit.core.validation import one_of
 from factorykit.data.tables import table
 from factorykit.model.validation.recipes import Part, Result, Span, Tables, evaluate_recipe
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AGREES: Final = 0.01
 """Relative difference up to which two numbers agree."""
@@ -182,8 +181,6 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
     >>> audit("seed_000", "unit error").select("claim", "stated", "recomputed").row(0)
     ('c000_011', 2.43e+16, 2.4305664e+19)
     """
-    import polars as pl
-
     rows = table("claims").collect()
     documents = rows["source"].unique(maintain_order=True).to_list()
     if document is not None:
@@ -216,8 +213,6 @@ def unfold(claim: str) -> pl.DataFrame:
     RecipeError
         If its recipe fails.
     """
-    import polars as pl
-
     rows = table("claims").collect().to_dicts()
     recipes = {row["claim"]: row["recipe"] for row in rows}
     if claim not in recipes:
@@ -289,8 +284,6 @@ def _found(stated: Claim, value: float | Span) -> dict[str, float | None]:
 
 
 def _schema() -> dict[str, Any]:
-    import polars as pl
-
     words = ("claim", "document", "locator", "subject", "claimed", "printed")
     numbers = ("recomputed", "recomputed_low", "recomputed_high", "ratio")
     return (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import MissingQuantity, ScenarioError
 from factorykit.core.validation import frame
@@ -17,9 +19,6 @@ from factorykit.model.economics.rent import PRICE
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.plan import plan
 from factorykit.model.planning.published_runs import published_runs, recipe
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NEEDED: Final = ("run", "tokens", "parameters", "accelerator", "accelerators", "sequence_length", "measured_days")
 PACE: Final = "campaign_pace"
@@ -60,8 +59,6 @@ def validate_plans(rows: pl.DataFrame | None = None) -> pl.DataFrame:
     >>> found.select("measured_days", pl.col("error").abs() < 0.5, "inside").row(0)
     (24.0, True, True)
     """
-    import polars as pl
-
     listed = published_runs() if rows is None else frame("rows", rows, NEEDED)
     if listed.is_empty():
         raise ScenarioError("rows are empty; give at least one published run")
@@ -100,8 +97,6 @@ def fit_pace(plans: pl.DataFrame) -> tuple[float, float, float]:
     standard deviation is the least with which nine tenths of the runs lie within the 90 % interval of their plan, the
     ``spread`` of their step time included.
     """
-    import polars as pl
-
     runs = plans.select("pace", "training_flop", "spread").drop_nulls()
     x, y = ((runs[name] / unit).log() for name, unit in (("training_flop", PACE_FLOP), ("pace", 1.0)))
     pairs = pl.DataFrame({"x": x, "y": y}).lazy()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
@@ -14,9 +16,6 @@ from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
 from factorykit.model.performance.source_terms import read_notes
 from factorykit.model.performance.training_runs import positive
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TOLERANCE: Final = 0.2
 """Relative error within which a measured energy counts as reproduced."""
@@ -83,8 +82,6 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
     >>> validate_energy().filter(name="T5-11B").select("verdict").item()
     'reproduced'
     """
-    import polars as pl
-
     known = table("training_runs").collect()
     frame = _frame(known.filter(pl.col("energy_mwh").is_not_null()) if rows is None else rows)
     ready = frame.with_columns(
@@ -127,8 +124,6 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
 
 
 def _frame(rows: Any) -> pl.DataFrame:
-    import polars as pl
-
     frame = validation.frame("rows", rows)
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; nothing can be validated")
@@ -148,8 +143,6 @@ def _frame(rows: Any) -> pl.DataFrame:
 
 
 def _chip_column(frame: pl.DataFrame, column: str, name: str) -> pl.Series:
-    import polars as pl
-
     values = [chip_in(chip).get(column) for chip in frame["accelerator"]]
     return pl.Series(name, values, pl.Float64)
 
@@ -162,8 +155,6 @@ def _family(hardware: str | None) -> str:
 
 def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
     """Return, for each row, the median of ``name`` over other runs on its kind of chip, or on any if there are none."""
-    import polars as pl
-
     known = seen.drop_nulls(name)
     known = known.with_columns(pl.Series("family", [_family(chip) for chip in known["accelerator"]], pl.String))
     medians: list[Any] = []
@@ -176,8 +167,6 @@ def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
 
 def _utilization(known: pl.DataFrame) -> pl.DataFrame:
     """Return the whole runs of a table with their 6ND over hours and peak."""
-    import polars as pl
-
     whole = known.filter(pl.col("kind") == "training_run").drop_nulls("gpu_hours")
     whole = whole.with_columns(_chip_column(whole, "peak_16bit_flop_per_s", "peak"))
     work = training_flop(pl.col("active_params"), pl.col("tokens"))
@@ -186,8 +175,6 @@ def _utilization(known: pl.DataFrame) -> pl.DataFrame:
 
 def _hours() -> tuple[pl.Expr, pl.Expr]:
     """Return accelerator-hours, and where they come from."""
-    import polars as pl
-
     batch = pl.coalesce("global_batch_tokens", pl.col("global_batch") * pl.col("seq_len"))
     rate = pl.coalesce("tokens_per_s_per_gpu", batch / (pl.col("step_time_s") * pl.col("accelerator_count")))
     work = training_flop(pl.coalesce("active_params", "total_params"), pl.col("tokens"))
@@ -203,22 +190,16 @@ def _hours() -> tuple[pl.Expr, pl.Expr]:
 
 
 def _measured_power() -> pl.Expr:
-    import polars as pl
-
     return pl.col("energy_basis").str.starts_with("measured").fill_null(False)
 
 
 def _evidence() -> pl.Expr:
-    import polars as pl
-
     metered = pl.col("energy_basis").is_null() & (pl.col("kind") == "energy_measured")
     stated = pl.col("energy_basis").replace_strict(EVIDENCE, default="not stated", return_dtype=pl.String)
     return pl.when(metered).then(pl.lit("measured")).otherwise(stated)
 
 
 def _assumed(before_pue: pl.Expr) -> pl.Expr:
-    import polars as pl
-
     sentences = (
         pl.when(pl.col("power_w_per_accelerator").is_null() & pl.col("tdp_w").is_not_null()).then(
             pl.lit("power is the thermal design power")
@@ -235,8 +216,6 @@ def _assumed(before_pue: pl.Expr) -> pl.Expr:
 
 
 def _reason() -> pl.Expr:
-    import polars as pl
-
     no_hours = pl.lit("no gpu_hours, and not all of tokens, parameters and a known chip to compute them from")
     chip = pl.col("accelerator").fill_null("nothing")
     no_chip = pl.format("no power_w_per_accelerator, and {} is no accelerator of the table", chip)

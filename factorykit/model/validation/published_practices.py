@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.validation import one_of
 from factorykit.data.tables import table
 from factorykit.model.validation.recipes import Span, Tables, evaluate_recipe
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COMPUTED: Final[tuple[str, ...]] = ("computed_low", "computed_high", "error")
 SHOWN: Final = (
@@ -46,8 +45,6 @@ def published_practices(group: str | None = None) -> pl.DataFrame:
     >>> published_practices("goodput").filter(practice_figure="ft_hsdp_replicas").select("stated", "error").row(0)
     (0.8, 0.0)
     """
-    import polars as pl
-
     rows = table("practice_figures").collect()
     if group is not None:
         one_of("group", group, rows["group"].unique(maintain_order=True).to_list())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import one_of, strings
@@ -13,9 +15,6 @@ from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
 from factorykit.engine.question import Question
 from factorykit.engine.rules import applicable_rules
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PRACTICES: Final = {
     "overlap": ("recipe_4", "collectives overlap with compute"),
@@ -100,8 +99,6 @@ def check_recipe(
     >>> check_recipe({"mfu": 0.3}).filter(item="recipe_6")["reason"].item()
     '30 % is below 40 %'
     """
-    import polars as pl
-
     question = Question.read(inputs, using=using, assume=assume)
     practices = [one_of("practice", name, PRACTICES) for name in strings("practices", practices)]
     known = _Known(question)

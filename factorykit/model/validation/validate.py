@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.errors import DatasetError
@@ -12,6 +14,7 @@ from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.constants import constants
 from factorykit.formulas.step.interval import NORMAL_95
+from factorykit.model.performance import memory_calibration
 from factorykit.model.performance.activation_checkpointing import ROUNDING
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
@@ -19,27 +22,9 @@ from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, T
 from factorykit.model.performance.software import shared_residual
 from factorykit.model.performance.training_runs import GIB, measured_step_s, positive, prepared, tidied
 
-if TYPE_CHECKING:
-    import polars as pl
-
-OUTPUTS: Final = (
-    "step_s",
-    "step_low_s",
-    "step_high_s",
-    "memory_weights_bytes",
-    "memory_activations_bytes",
-    "memory_workspace_bytes",
-    "memory_reserve_bytes",
-    "first_stage_activation_bytes",
-    "memory_needed_bytes",
-    "memory_peak_bytes",
-    "fragmentation_share",
-    "fits",
-    "predicted_mfu",
-)
+OUTPUTS: Final = ("step_s", "step_low_s", "step_high_s", *memory_calibration.OUTPUTS, "fits", "predicted_mfu")
 MEDIAN: Final = 0.6744897501960817
 """Standard deviations that hold half of a normal distribution."""
-ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
 
 
 def validate(
@@ -91,8 +76,6 @@ def validate(
     │ 17.0   ┆ null   │
     └────────┴────────┘
     """
-    import polars as pl
-
     shipped = rows is None
     frame = tidied(table("training_runs") if shipped else rows)
     left_out = shipped if leave_family_out is None else validation.boolean("leave_family_out", leave_family_out)
@@ -137,8 +120,6 @@ def validate(
 
 
 def _nothing() -> pl.DataFrame:
-    import polars as pl
-
     numbers = dict.fromkeys((*OUTPUTS[:3], "memory_peak_bytes", "reported_bytes", "fits", "predicted_mfu"), pl.Float64)
     texts = {"family": pl.String, "assumed": pl.String, "memory_binding": pl.String}
     return pl.DataFrame(schema={"row": pl.Int64, **texts, **numbers})
@@ -146,8 +127,6 @@ def _nothing() -> pl.DataFrame:
 
 def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, float]) -> pl.DataFrame:
     """Return one row a run: of its scenarios the fastest that fits, otherwise the one that lacks least memory."""
-    import polars as pl
-
     if left_out:
         other = constants(_any_family())
         names = [name for name, value in constants().items() if value != other[name] and name not in ready.columns]
@@ -167,11 +146,10 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
         (pl.col("memory_needed_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0 + ROUNDING).alias("over"),
     )
-    wide = wide.with_columns(reported_bytes())
-    wide = wide.with_columns(pl.col("memory_peak_bytes") * pl.col("chip_devices"))
+    wide = wide.with_columns(reported_bytes(), pl.col("memory_peak_bytes") * pl.col("chip_devices"))
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
-    columns = ("row", "family", "assumed", "memory_binding", "reported_bytes")
-    return best.select(*columns, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
+    columns = ("row", "family", "assumed", "memory_binding", "reported_bytes", "memory_peak_bytes")
+    return best.select(*columns, *OUTPUTS[:3], *OUTPUTS[-2:])
 
 
 def _any_family() -> str:
@@ -199,8 +177,6 @@ def errors(validated: pl.DataFrame, by: str = "family") -> pl.DataFrame:
         ``coverage``: the share of measured times within the 90 % interval, and ``half_width``: the median of half its
         width, as a logarithm.
     """
-    import polars as pl
-
     inside = pl.col("measured_s").is_between("step_low_s", "step_high_s")
     seen = validated.filter(pl.col("error").is_not_null())
     return (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.data.tables import table
@@ -32,9 +34,6 @@ from factorykit.model.planning.published_runs import (
     START_LAG,
 )
 from factorykit.model.validation.validate import validate
-
-if TYPE_CHECKING:
-    import polars as pl
 
 OUTCOMES: Final = (
     *("step_time_s", "tokens_per_s_per_gpu", "gpu_hours", "wall_days", "mfu", "hfu", "tflops_per_gpu"),
@@ -81,8 +80,6 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
     >>> bool(found["error"].abs().median() < found["null_error"].abs().median())
     True
     """
-    import polars as pl
-
     shipped = table("training_runs").filter(pl.col("tokens").is_not_null(), kind="training_run")
     frame = tidied(shipped if rows is None else rows)
     planned = [_planned(row) for row in frame.drop(OUTCOMES, strict=False).iter_rows(named=True)]
@@ -142,8 +139,6 @@ def _stops(frame: pl.DataFrame, goodput: Sequence[float | None]) -> list[float |
 
 
 def _column(frame: pl.DataFrame, name: str) -> pl.Expr:
-    import polars as pl
-
     return (pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.String)).alias(name)
 
 
@@ -215,7 +210,5 @@ def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | N
 
 
 def _joined(filled: pl.Series, assumed: pl.Series) -> pl.Series:
-    import polars as pl
-
     both = pl.concat_str(filled, assumed, separator=", ", ignore_nulls=True)
     return pl.select(both.str.strip_chars(", ")).to_series()

@@ -125,7 +125,9 @@ export class Answer {
     const { values, breaks, judged, available } = this;
     const count = available > values.accelerators ? `${counted(values.accelerators)} of ${counted(available)}` : counted(values.accelerators);
     const where = this.where.length ? ` (${this.where.join(", ")})` : "";
-    const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name])).join(", ")}`;
+    const [days, money, power] = ["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name]));
+    const bought = this.way === "own" ? ` for the run, ${this.say("capital_usd", values.capital_usd)} to buy` : "";
+    const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${days}, ${money}${bought}, ${power}`;
     const over = breaks && Object.entries(breaks).map(([name, ratio]) => `${rounded(ratio)} times the ${name}`);
     const sentences = [breaks ? `No plan keeps every limit. The nearest: ${plan}; it takes ${over.join(" and ")}.` : `${plan}.`];
     if (judged) {
@@ -167,6 +169,7 @@ export class Answer {
   // The derivation of a value: its sources, then its formula, then each input, which can be expanded in turn.
   async unfold(name, place) {
     this.formulas = await formulas();
+    if (!this.values) return;
     const asked = name === "run_cost_usd" && this.way === "own" ? "run_cost_owned_usd" : name;
     place.replaceChildren(this.rests(asked), this.link(asked));
     place.lastChild.open = true;

@@ -139,8 +139,14 @@ COSTS: Final = {
 SPELLED: Final = {
     "s": (
         *("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
-        *("week", "weeks", "month", "months", "year", "years"),
+        *("week", "weeks", "month", "months", "year", "years", "yr"),
     ),
+    "FLOP/s": ("TFLOP/s", "PFLOP/s", "FLOP/s"),
+    "J/FLOP": ("pJ/FLOP", "J/FLOP"),
+    "byte": ("GB", "TB", "GiB", "B"),
+    "bit": ("bit",),
+    "m": ("km", "m"),
+    "1/s": ("1/s",),
     "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bit/s", "bps") for p in ("", "k", "M", "G", "T")),
     "W": ("W", "kW", "MW"),
     "USD": ("USD", "kUSD", "MUSD"),
@@ -156,7 +162,7 @@ SPELLED: Final = {
 
 ALSO: Final = (
     *("training_carbon_kg", "model_flop_per_s_per_accelerator", "data_parallel", "recompute_share"),
-    *("checkpoint_interval_s", "spare_nodes"),
+    *("checkpoint_interval_s", "spare_nodes", "capital_usd"),
 )
 DIFFERENT: Final = (*uncertainty.distributions({}), uncertainty.STEP, PRICE)
 """Additional results in the answer (``ALSO``), and inputs that vary between futures (``DIFFERENT``)."""
@@ -289,7 +295,7 @@ def control(name: str, range_: tuple[float, float] | None = None) -> dict[str, A
         return control
     ends = range_ or LIMITS.get(name) or (row.slider_min, row.slider_max)
     low, high = (1.0 if end is None else end for end in ends)
-    high = max(high, low * 2.0)
+    high = min(max(high, low * 2.0), row.upper)
     if name == "accelerators":
         control["values"] = [count for count in COUNTS if low <= count <= high]
     return control | {

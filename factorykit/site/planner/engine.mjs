@@ -319,7 +319,8 @@ export class Engine {
     const { deadline_s, budget_usd } = question.limits;
     const chances = {};
     if (deadline_s !== undefined) chances.deadline = share("wall_days", (days) => days * DAY_S <= deadline_s);
-    if (budget_usd !== undefined) chances.budget = share("run_cost_usd", (usd) => usd <= budget_usd);
+    const capital = best.way === "own" ? best.values.capital_usd : 0;
+    if (budget_usd !== undefined) chances.budget = share("run_cost_usd", (usd) => Math.max(usd, capital) <= budget_usd);
     const [low, high] = this.model.probable;
     const ties = [];
     for (const other of best.breaks ? [] : alternatives(plans)) {

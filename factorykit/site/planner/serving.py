@@ -156,7 +156,8 @@ def page_data() -> dict[str, Any]:
     return {
         "limitNames": plan.LIMITS,
         "limits": [*LIMITS, "users", "fleet"],
-        "controls": {name: controls.control(name, LIMITS.get(name)) | {"spread": False} for name in CONTROLS},
+        "controls": {name: controls.control(name, LIMITS.get(name)) | {"spread": False} for name in CONTROLS}
+        | {name: controls.control(name, ends) | {"spread": False, "likely": "ms"} for name, ends in LIMITS.items()},
         "menus": {
             "model": sorted(models, key=lambda row: controls.natural(row[1])),
             "accelerator": [row for row in controls.chip_menu() if row[0] in machines()],

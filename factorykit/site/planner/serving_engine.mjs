@@ -228,6 +228,7 @@ export class Serving {
   answer(question) {
     const { limits, chips, given, fleet = Infinity, wanted = [] } = question;
     if (!chips.length) throw new Error("no accelerator is chosen; choose one or more");
+    if ([given.requests_per_s, question.users, question.fleet].every((load) => load === undefined)) throw new Error("serve needs one of load (requests per second, or a trace), users and fleet, got none");
     if (given.output_tokens === 1 && limits.tpot !== undefined) throw new Error(this.model.single);
     const fitting = this.fitting(question);
     const candidates = fitting.filter((it) => it.replica_accelerators <= fleet);

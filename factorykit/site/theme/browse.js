@@ -51,7 +51,7 @@
       else if (name === "sort") { state.down = value[0] === "-"; state.sort = place(value.replace(/^-/, "")); }
       else if (name === "columns") state.columns = listed.length ? listed : state.columns;
       else if (name === "pins") state.pins = listed;
-      else if (place(name) >= 0) state.filters[place(name)] = value;
+      else if (place(name) >= 0) state.filters[place(name)] = fields[place(name)].kind === "number" ? numbersOf(value, fields[place(name)]) : value;
     });
     byId("q").value = state.q;
   }
@@ -119,6 +119,10 @@
     var size = rest === "" || rest === field.unit ? field.scale : rest === field.base ? 1 : SIZES[rest.split(" ")[0]] || SIZES[rest[0]] || 1;
     var value = Number((Number(match[1].replace(/,/g, "")) * size).toPrecision(12));
     return isNaN(value) ? "" : String(value);
+  }
+  /* The ends of a filter in an address: numbers in the unit of the data, or as people write them. */
+  function numbersOf(filter, field) {
+    return filter.split("..").map(function (end) { return end === "" || !isNaN(Number(end)) ? end : typed(end, field); }).join("..");
   }
   function cell(row, at) {
     var field = fields[at], value = row[at], td = make("td", { className: field.kind === "number" ? "right" : "" });

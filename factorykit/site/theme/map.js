@@ -1,16 +1,32 @@
-/* The month up to which the map shows clusters; the address keeps it, and it can play. */
+/* The month up to which the map shows clusters, each at its phase of then; the address keeps it, and it can play. */
 (function () {
   "use strict";
-  var marks = Array.prototype.slice.call(document.querySelectorAll(".world a")), slider = document.getElementById("month");
-  var months = Array.from(new Set(marks.map(function (mark) { return mark.dataset.since; }))).sort(), playing = 0;
+  var marks = Array.prototype.map.call(document.querySelectorAll(".world a"), function (link) {
+    var phases = link.dataset.phases.trim().split(" ").map(function (phase) { return { month: phase.split(":")[0], power: Number(phase.split(":")[1]) }; });
+    return { link: link, circle: link.querySelector("circle"), phases: phases };
+  });
+  var slider = document.getElementById("month"), largest = document.getElementById("largest"), shown = largest.children.length, playing = 0;
+  var months = Array.from(new Set(marks.flatMap(function (mark) { return mark.phases.map(function (phase) { return phase.month; }); }))).sort();
+  function text(power) { return power >= 1e9 ? (power / 1e9).toPrecision(3) + " GW" : Number((power / 1e6).toPrecision(3)) + " MW"; }
+  function item(mark) {
+    var row = document.createElement("li"), link = document.createElement("a");
+    link.href = mark.link.href.baseVal || mark.link.getAttribute("href");
+    link.textContent = mark.link.dataset.name;
+    row.append(link, ": " + text(mark.now.power) + ", at this size since " + mark.now.month);
+    return row;
+  }
   function draw() {
-    var month = months[slider.value], power = 0, count = 0;
+    var month = months[slider.value], power = 0;
     marks.forEach(function (mark) {
-      var there = mark.dataset.since <= month;
-      mark.style.display = there ? "" : "none";
-      if (there) { power += Number(mark.dataset.power); count += 1; }
+      mark.now = mark.phases.filter(function (phase) { return phase.month <= month; }).pop();
+      mark.link.style.display = mark.now ? "" : "none";
+      if (!mark.now) return;
+      mark.circle.setAttribute("r", (Math.sqrt(mark.now.power / 3e6) + 1).toFixed(1));
+      power += mark.now.power;
     });
-    document.getElementById("shown").textContent = month + ": " + count + " clusters, " + (power / 1e9).toFixed(2) + " GW";
+    var there = marks.filter(function (mark) { return mark.now; }).sort(function (a, b) { return b.now.power - a.now.power; });
+    document.getElementById("shown").textContent = month + ": " + there.length + " clusters, " + (power / 1e9).toFixed(2) + " GW";
+    largest.replaceChildren.apply(largest, there.slice(0, shown).map(item));
   }
   function stop() { clearInterval(playing); playing = 0; document.getElementById("play").textContent = "Play"; }
   slider.max = months.length - 1;

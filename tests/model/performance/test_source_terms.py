@@ -214,6 +214,26 @@ def test_memory_of_fine_tuning_agrees_with_a_library_that_was_not_fitted():
     assert adam["optimizer_bytes_per_parameter"].to_list() == [4.0, 2.0]
 
 
+@pytest.mark.parametrize(("framework", "before", "after"), [("torchtitan", 12.0, 4.0), ("Megatron-LM", 16.0, 0.0)])
+def test_fully_sharded_pytorch_keeps_weights_in_32_bits_alone(framework, before, after):
+    """Weights and moments of 12 bytes before the backward, and a gradient of 4 after it (torch.distributed.fsdp)."""
+    run = {"model": "Llama 3.1 8B", "hardware": "H100", "accelerator_count": 8, "seq_len": 4096, "micro_batch": 1}
+    run |= {"global_batch": 8, "zero_stage": 3, "framework": framework, "precision": "bf16", "year": 2025}
+    state = prepared(pl.DataFrame([run]))[0].row(0, named=True)
+    assert 2.0 + state["optimizer_bytes_per_parameter"] + state["gradient_bytes_per_parameter"] == before
+    assert state["update_bytes_per_parameter"] == after
+
+
+@pytest.mark.parametrize(("framework", "held"), [("Hugging Face Trainer", 2.0), ("torchtitan", 0.0)])
+def test_gradients_of_several_micro_batches_that_are_exchanged_once_stand_whole(framework, held):
+    """Accelerate skips the exchange of all micro-batches but the last, so that FSDP sums whole gradients."""
+    run = {"model": "Llama 3.1 8B", "hardware": "H100", "accelerator_count": 8, "seq_len": 4096, "micro_batch": 1}
+    run |= {"zero_stage": 3, "framework": framework, "precision": "bf16", "year": 2025, "recompute": "full"}
+    rows = pl.DataFrame([run | {"global_batch": batch} for batch in (8, 32)])
+    once, summed = prepared(rows)[0]["accumulated_gradient_bytes"].to_list()
+    assert (once, summed) == (0.0, held)
+
+
 @pytest.mark.parametrize(
     ("rate", "words"),
     [

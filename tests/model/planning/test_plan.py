@@ -255,6 +255,21 @@ def test_a_scenario_is_planned_unchanged() -> None:
     assert again.best["wall_days"].item() == pytest.approx(one.best["wall_days"].item(), rel=1e-9)
 
 
+def test_a_budget_that_does_not_buy_the_machines_is_not_kept() -> None:
+    asked = {
+        "tokens": "500B",
+        "chips": "b200",
+        "acquire": "own",
+        "budget": "250k USD",
+        "counts": [8],
+        "tensor_parallel": 8,
+    }
+    found = fk.plan("llama3_8b", **asked)
+    assert found.best["run_cost_usd"].item() < 250e3 < found.best["capital_usd"].item()
+    assert found.bottlenecks.filter(limit="budget")["chance"].item() == 0.0
+    assert "for the run, " in str(found)
+
+
 def test_fewer_spare_nodes_than_needed_are_named() -> None:
     """Meta's 16,384 chips fail 7.8 times a day; the machines of a day in repair are eight in the mean, 15 at most."""
     asked = {"tokens": "15T", "chips": "h100_sxm", "counts": [16384], "draws": 2}

@@ -11,6 +11,8 @@ import pytest
 import factorykit as fk
 from factorykit.cli import main
 from factorykit.core.errors import ScenarioError, UnknownQuantity
+from factorykit.model.serving.plan import SPECIFICATIONS
+from factorykit.model.serving.points import chip, hardware
 
 
 @cache
@@ -102,6 +104,15 @@ def test_a_model_larger_than_a_node_is_served_by_a_pipeline_of_nodes() -> None:
     both = fk.serve("llama3_405b", ["h100_sxm", "b200"], **asked).candidates
     stages = dict(both.group_by("accelerator").agg(pl.col("pipeline_parallel").unique().sort()).iter_rows())
     assert stages == {"h100_sxm": [2.0], "b200": [1.0]}
+
+
+def test_a_chip_of_ones_own_serves_as_the_one_whose_specifications_it_has() -> None:
+    specifications = hardware(chip("b200"), "fp8")
+    own = {name: specifications[name] for name in (*SPECIFICATIONS, "accelerator_memory_bytes")}
+    plain = fk.serve("llama3_70b", "b200", load=20).best
+    assert fk.serve("llama3_70b", load=20, accelerator="b200", **own).best == plain
+    for name, value in own.items():
+        assert fk.serve("llama3_70b", load=20, accelerator="b200", **{name: value}).best["accelerators"] > 0.0
 
 
 def test_inputs_are_read_as_in_every_verb() -> None:

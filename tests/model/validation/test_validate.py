@@ -142,11 +142,14 @@ def test_one_set_of_constants_serves_both_megatron_tables():
 def test_predicted_memory_agrees_with_measurements(validated):
     missed = validated.with_columns(pl.col("memory_error").abs())
     adapted = pl.col("id").str.contains("lora")
-    assert missed.filter(~adapted)["memory_error"].median() <= 0.06  # the goal is 0.03
+    assert missed.filter(~adapted)["memory_error"].median() <= 0.055  # the goal is 0.03
     assert missed.filter(pl.col("experts") > 1)["memory_error"].median() <= 0.065
-    assert missed.filter(~adapted, ~pl.col("id").str.starts_with("nanotron"))["memory_error"].median() <= 0.065
+    others = missed.filter(~adapted, ~pl.col("id").str.starts_with("nanotron"))["memory_error"]
+    assert others.median() <= 0.045
+    assert others.quantile(0.9) <= 0.2
     assert missed.filter(adapted, pl.col("memory_error").is_not_null()).height == 79
-    assert missed.filter(adapted)["memory_error"].median() <= 0.065
+    assert missed.filter(adapted)["memory_error"].median() <= 0.05
+    assert missed.filter(adapted)["memory_error"].quantile(0.9) <= 0.1  # 0.35 before held inputs were counted
 
 
 def test_a_reported_memory_is_compared_with_its_measure():

@@ -361,6 +361,10 @@ TYPED = (
     ("rental_usd_per_accelerator_h", "$2.5", 2.5),
     ("accelerators", "100_000", 100_000.0),
     ("accelerators", "100 thousand", 100_000.0),
+    ("peak_flop_per_s", "3 PFLOP/s", 3e15),
+    ("accelerator_memory_bytes", "400 GB", 4e11),
+    ("site_distance_m", "500 km", 5e5),
+    ("deadline_s", "2 yr", 2 * 86400 * 365.0),
     ("facility_power_w", "20 mw", 20e6),
     ("tokens", "lots", "is no number"),
     ("restart_s", "5 to 20 min", "300..1200"),
@@ -379,6 +383,13 @@ def test_entries_are_read_in_common_notations(page: Callable[..., list[Any]]) ->
             assert "no unit of it" not in found["refused"]
         else:
             assert found == pytest.approx(expected, rel=1e-3), (name, text, found)
+
+
+def test_every_field_reads_the_text_that_it_shows(page: Callable[..., list[Any]]) -> None:
+    controls = {name: control for name, control in page_data()["controls"].items() if "max" in control}
+    shown = [(name, quantity(name).text(control["max"])) for name, control in controls.items()]
+    for (name, text), value in zip(shown, page("read", shown), strict=True):
+        assert value == pytest.approx(controls[name]["max"], rel=6e-3), (name, text)
 
 
 def test_the_page_reads_every_address_that_an_explorer_writes(page) -> None:

@@ -202,7 +202,7 @@ def test_a_pasted_configuration_is_in_the_link_and_in_the_command(plan: Callable
 
 
 def test_a_layout_by_hand_that_violates_a_rule_names_it(plan: Callable[..., Any]) -> None:
-    hand = "tensor_parallel=8&pipeline_parallel=7&context_parallel=1&virtual_stages=1&expert_parallel=1"
+    hand = "tensor_parallel=8&pipeline_parallel=37&context_parallel=1&virtual_stages=1&expert_parallel=1"
     page = plan(f"?v=1&{hand}&micro_batch_size=1&zero_stage=1&recompute=full&schedule=1f1b")
     assert "divide the accelerators" in page.text_content(".fkp-refused")
 

@@ -121,6 +121,14 @@ def test_a_link_brings_the_answer_of_python_on_a_phone(chromium: Any, tmp_path: 
     assert "0.1 is outside [1, inf)" in page.text_content(".fkp-noted")
     assert page.locator(".fkp-compare tbody tr").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.fill('input[name="time_per_output_token_s"]', "20")
+    page.press('input[name="time_per_output_token_s"]', "Enter")
+    assert "has no unit; give '20 ms'" in page.text_content(".fkp-left")
+    page.fill('input[name="requests_per_s"]', "")
+    page.press('input[name="requests_per_s"]', "Enter")
+    page.wait_for_function("document.querySelector('.fkp-refused').textContent.includes('got none')")
+    page.fill('input[name="requests_per_s"]', "20")
+    page.press('input[name="requests_per_s"]', "Enter")
     page.fill('input[name="time_per_output_token_s"]', "1 ms")
     page.press('input[name="time_per_output_token_s"]', "Enter")
     page.wait_for_function(ANSWERED)

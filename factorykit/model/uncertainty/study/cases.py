@@ -9,15 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
 from factorykit.core.validation import as_list, mapping, one_of
 from factorykit.model.uncertainty.study.parts import Design
 from factorykit.model.uncertainty.study.study import answered, target
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CASES_A_PART: Final = 16
 """Calls in a part: the work that a killed worker loses."""
@@ -93,15 +92,11 @@ class Cases(Design):
 
     def part(self, number: int) -> pl.DataFrame:
         """Return the rows of some cases."""
-        import polars as pl
-
         first = number * CASES_A_PART
         frames = [self._case(case) for case in range(first, min(first + CASES_A_PART, len(self.cases)))]
         return pl.concat(frames, how="diagonal_relaxed")
 
     def _case(self, number: int) -> pl.DataFrame:
-        import polars as pl
-
         module, rows = VERBS[self.verb]
         error = pl.lit(None, pl.String)
         try:

@@ -6,13 +6,12 @@ import abc
 import math
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.question import Question
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CELLS_A_PART: Final = 2**24
 """Most numbers in a part: 128 MiB of doubles."""
@@ -83,6 +82,4 @@ def max_part_rows(question: Question, names: Sequence[str]) -> int:
 
 def column_of(name: str, values: Sequence[Any]) -> pl.Series:
     """Return the values of a quantity as a column: words as text, all else as doubles."""
-    import polars as pl
-
     return pl.Series(values, dtype=pl.String if quantity(name).is_text else pl.Float64)

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from factorykit.core import __version__, atomic_io, text_io
 from factorykit.core.errors import DatasetError, FactorykitError, ScenarioError
@@ -23,9 +25,6 @@ from factorykit.data.tables import available
 from factorykit.engine.html import html_table
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MANIFEST: Final = "study.json"
 VERIFIED: Final = ".verified.json"
@@ -69,8 +68,6 @@ class Study:
     @property
     def rows(self) -> pl.LazyFrame:
         """A scan of the finished parts."""
-        import polars as pl
-
         done = [str(path) for path in self._finished()]
         if self.manifest["verb"] == "cases":
             return pl.concat(map(pl.scan_parquet, done), how="diagonal_relaxed")
@@ -166,8 +163,6 @@ def answered(design: Design, out: str | Path | None, verb: str, engine: str) -> 
     FactorykitError
         If there are too many for a frame, or the target has other contents.
     """
-    import polars as pl
-
     path = target(out, engine)
     if path is None:
         if design.rows > ROWS_IN_MEMORY:
@@ -194,7 +189,6 @@ def target(out: str | Path | None, engine: str) -> Path | None:
 
 def _one_file(design: Design, path: Path) -> pl.LazyFrame:
     """Stream the parts into one Parquet file, written completely or not at all."""
-    import polars as pl
     from polars.io.plugins import register_io_source
 
     first = design.part(0)
