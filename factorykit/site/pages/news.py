@@ -26,7 +26,8 @@ def news_page(data: Path) -> dict[str, str]:
     """Return the page of monthly notes, newest first."""
     package = load(data)
     about = "Rental prices of the last two months side by side, and what changed in the tables, month by month."
-    parts: list[str] = [front("What changed in the data", about, keywords="news | data note | monthly | changes | changelog | RSS feed")]
+    keywords = "news | data note | monthly | changes | changelog | RSS feed"
+    parts: list[str] = [front("What changed in the data", about, keywords=keywords)]
     if package is None:
         return {"news": parts[0]}
     if "months" in package.tables:
