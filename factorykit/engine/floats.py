@@ -17,6 +17,7 @@ from factorykit.engine.resolve import (
     User,
     assumed_otherwise,
     consistency,
+    is_of_accelerator,
     overridden,
     resolve,
     unused,
@@ -121,6 +122,15 @@ def _sentence(user: User, names: Sequence[str], values: Mapping[str, Any], outpu
         len(user.missing) > MAX_CAUSES
     )
     return f"{head}; {way} {them} and needs {', '.join(missing)}; give those, or drop {them}"
+
+
+def warn_of_shared(values: Mapping[str, Any], chips: Collection[str]) -> None:
+    """Warn that given quantities, which accelerators have values of their own of, hold for several of them."""
+    if len(chips) > 1 and (
+        shared := [_stated(name, value) for name, value in values.items() if is_of_accelerator(name)]
+    ):
+        taken = f"{', '.join(shared)} {'is' if len(shared) == 1 else 'are'} taken for all {len(chips)} accelerators"
+        warn(f"{taken}; give one accelerator, or for a plan offers= with a price of each")
 
 
 def warn_of_idle(values: Mapping[str, Any], outputs: Sequence[str]) -> None:

@@ -218,6 +218,11 @@ def unused(shape: Shape) -> Mapping[str, User]:
     return MappingProxyType(users_of_idle)
 
 
+def is_of_accelerator(name: str) -> bool:
+    """Return whether an accelerator has a value of its own of a quantity: a specification or a default."""
+    return name in _specifications() or defaults.by_accelerator(name) is not None
+
+
 @lru_cache(maxsize=512)
 def overridden(shape: Shape) -> tuple[str, ...]:
     """Return the given specifications that are used in place of those of a given accelerator."""
@@ -337,7 +342,7 @@ class _Supply:
         """Return whether an accelerator is given whose tables have no value of this quantity."""
         if not self.has_accelerator:
             return False
-        return (name in _specifications() or defaults.by_accelerator(name) is not None) and self.get(name) is None
+        return is_of_accelerator(name) and self.get(name) is None
 
     def fill(self, gap: _Gap) -> bool:
         """Fill a gap with defaults; return whether there were any."""

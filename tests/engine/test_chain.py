@@ -40,7 +40,7 @@ def test_a_given_value_overrides_the_cell_of_the_chip() -> None:
 def test_a_chip_that_lacks_a_precision_is_reported_with_the_precision() -> None:
     with pytest.raises(
         MissingQuantity,
-        match=r"A100.* has no arithmetic at precision = fp8; it computes in bf16, fp16. Otherwise give peak_",
+        match=r"no rate of NVIDIA A100.* at precision = fp8, only at bf16, fp16; give one of these, or peak_",
     ):
         fk.evaluate(CHIP | {"accelerator": "a100_sxm_80gb", "precision": "fp8"}, "cluster_peak_flop_per_s")
     without = fk.table("accelerators").filter(pl.col("peak_16bit_flop_per_s").is_null()).collect()

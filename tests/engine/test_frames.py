@@ -97,7 +97,7 @@ def test_a_chip_whose_cell_is_empty_is_named() -> None:
     frame = pl.DataFrame({"accelerator": ["h100_sxm", "a100_sxm_80gb"], "accelerators": 512, "precision": "fp8"})
     with pytest.raises(
         MissingQuantity,
-        match=r"A100.*has no arithmetic at precision = fp8; it computes in bf16, fp16",
+        match=r"the tables have no rate of NVIDIA A100.* at precision = fp8, only at bf16, fp16",
     ):
         fk.evaluate(frame, "cluster_peak_flop_per_s")
 

@@ -184,14 +184,14 @@ def missing_message(names: Collection[str], words: Mapping[str, str]) -> str:
     """Return the message for missing specifications of an accelerator.
 
     >>> missing_message(["peak_flop_per_s"], {"accelerator": "t4", "precision": "fp8"})
-    'NVIDIA T4 has no arithmetic at precision = fp8; it computes in bf16, fp16. Otherwise give peak_flop_per_s'
+    'the tables have no rate of NVIDIA T4 at precision = fp8, only at bf16, fp16; give one of these, or peak_flop_per_s'
     """
     key = words.get("accelerator", "")
     chip = chips()[key]["name"] if key in chips() else "this accelerator"
     known = [precision for precision in (*SIXTEEN_BITS, *FEW_BITS) if key in chips() and _peak(chips()[key], precision)]
     if "peak_flop_per_s" in names and known:
-        fault = f"{chip} has no arithmetic at precision = {words.get('precision')}; it computes in {', '.join(known)}"
-        return f"{fault}. Otherwise give {' and '.join(names)}"
+        fault = f"the tables have no rate of {chip} at precision = {words.get('precision')}, only at {', '.join(known)}"
+        return f"{fault}; give one of these, or {' and '.join(names)}"
     return f"{chip}: the tables have no {', '.join(names)}; give {' and '.join(names)}"
 
 

@@ -20,7 +20,7 @@ from factorykit.core.validation import as_list, boolean, integer, mapping, strin
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
-from factorykit.engine.floats import warn_of_idle
+from factorykit.engine.floats import warn_of_idle, warn_of_shared
 from factorykit.engine.progress import progress
 from factorykit.engine.question import Question
 from factorykit.engine.resolve import compared
@@ -241,6 +241,7 @@ def plan(
         calibration=calibration if isinstance(calibration, Calibration) else None,
         framework=None if framework is None else framework_named(framework),
     )
+    warn_of_shared(values, request.chips)
     result = _largest(request) if model_is_largest else _answer(request)
     _warn_of_unused(request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"})
     return result

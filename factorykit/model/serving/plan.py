@@ -16,7 +16,7 @@ from factorykit.core.extras import Plotted, need
 from factorykit.core.validation import one_of, strings
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
-from factorykit.engine.floats import warn_of_idle
+from factorykit.engine.floats import warn_of_idle, warn_of_shared
 from factorykit.engine.question import Chain, Question
 from factorykit.formulas import arguments
 from factorykit.formulas.serving.throughput import serving_users
@@ -262,6 +262,7 @@ def serve(
         )
     question = Question.read({**shape, **asked, **given}, assume=True)
     question.check_consistency()
+    warn_of_shared({name: question.values[name] for name in given if name in question.values}, dict.fromkeys(names))
     bounds = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
     limits = Question.read({LIMITS[name]: value for name, value in bounds.items()}).values
     for name, value in bounds.items():

@@ -77,8 +77,10 @@ class Planner {
 
   // A change by the reader. The address is updated only when a moving slider has settled.
   change(name, value, settled) {
-    this.note(this.unusual(name, value));
+    const isOfChip = value !== undefined && this.page.ofChip.includes(name) && this.state.chips;
+    this.note(isOfChip ? `${this.page.quantities[name][0]} is that of one accelerator: the others are no longer compared.` : this.unusual(name, value));
     this.state = { ...this.state, [name]: value };
+    if (isOfChip) delete this.state.chips;
     if (value === undefined) delete this.state[name];
     for (const displaced of DISPLACES[name] ?? []) delete this.state[displaced];
     if (name === "accelerator") this.refit();

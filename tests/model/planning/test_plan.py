@@ -270,6 +270,15 @@ def test_a_budget_that_does_not_buy_the_machines_is_not_kept() -> None:
     assert "for the run, " in str(found)
 
 
+def test_a_price_given_for_several_accelerators_causes_a_warning() -> None:
+    asked = {"tokens": "1T", "counts": [64], "rental_usd_per_accelerator_h": 2.5, "draws": 2}
+    with pytest.warns(
+        fk.FactorykitWarning, match=r"rental_usd_per_accelerator_h = 2\.5 USD/h is taken for all 2 accel"
+    ):
+        fk.plan("llama3_8b", chips=["h100_sxm", "b200"], **asked)
+    fk.plan("llama3_8b", chips="h100_sxm", **asked)
+
+
 def test_fewer_spare_nodes_than_needed_are_named() -> None:
     """Meta's 16,384 chips fail 7.8 times a day; the machines of a day in repair are eight in the mean, 15 at most."""
     asked = {"tokens": "15T", "chips": "h100_sxm", "counts": [16384], "draws": 2}

@@ -81,6 +81,7 @@ def asked(node: str, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dic
     return list(zip(questions, json.loads(ran.stdout), strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:.*is taken for all")
 def test_random_questions_equal_python(asked: list[Any]) -> None:
     for question, found in asked:
         if "refused" in found:
