@@ -405,7 +405,7 @@ def _data_changes(options: argparse.Namespace) -> pl.DataFrame | None:
 def _print_changes(frame: pl.DataFrame, options: argparse.Namespace) -> None:
     _print_frame(frame, options.json)
     if not options.json:
-        counts = frame["what"].value_counts().sort("count", descending=True).iter_rows()
+        counts = frame["change"].value_counts().sort("count", descending=True).iter_rows()
         summary = ", ".join(f"{count} {kind}" for kind, count in counts) or "no differences"
         after = "written; run `factorykit data build`" if options.apply else "--apply writes it"
         print(f"{summary}; {after}" if frame.height else summary)

@@ -222,7 +222,7 @@ def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]
         "World map of clusters",
         "",
         f"{len(points)} clusters by place and month",
-        "map where world country timeline data centers",
+        "data center map where world country timeline",
     ]
 
 

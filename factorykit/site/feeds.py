@@ -171,10 +171,11 @@ def news(package: DataPackage) -> Iterator[tuple[str, str, list[dict[str, Any]]]
 def changes_text(rows: list[dict[str, Any]]) -> str:
     """Return a summary of the number of changes.
 
-    >>> changes_text([{"row": "a", "what": "changed"}, {"row": "a", "what": "changed"}, {"row": "b", "what": "added"}])
+    >>> changed, added = {"row": "a", "change": "changed"}, {"row": "b", "change": "added"}
+    >>> changes_text([changed, changed, added])
     '2 values changed, 1 row added'
     """
-    counts = {kind: [row for row in rows if row["what"] == kind] for kind in ("changed", "added", "removed")}
+    counts = {kind: [row for row in rows if row["change"] == kind] for kind in ("changed", "added", "removed")}
     sized = [
         (kind, len(those) if kind == "changed" else len({row["row"] for row in those}))
         for kind, those in counts.items()
@@ -189,9 +190,9 @@ def _feed(package: DataPackage, file: Path, context: PageContext) -> None:
     for day, name, rows in islice(news(package), MAX_ENTRIES):
         title = package.tables[name].resource["title"] if name in package.tables else name
         values = (
-            f"{row['row']}, {row['column']}: {row['was']} → {row['now']}" for row in rows if row["what"] == "changed"
+            f"{row['row']}, {row['column']}: {row['was']} → {row['now']}" for row in rows if row["change"] == "changed"
         )
-        others = dict.fromkeys(f"{row['row']} {row['what']}" for row in rows if row["what"] != "changed")
+        others = dict.fromkeys(f"{row['row']} {row['change']}" for row in rows if row["change"] != "changed")
         lines, page = [*values, *others][:MAX_LISTED], context.address(f"tables/data_changes.html?q={name}")
         entry = {"day": day, "name": name, "title": f"{title}: {changes_text(rows)}", "lines": lines, "page": page}
         entries.append(entry)

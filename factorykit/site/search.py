@@ -64,7 +64,7 @@ def sections(main: LexborNode, href: str, title: str, keywords: str = "") -> lis
     rows = [[*row[:2], *(" ".join(text.split())[:MAX_SECTION_LETTERS] for text in row[2:])] for row in rows]
     name = re.sub(r"^\d+-|-", " ", PurePosixPath(href).stem).strip() if href.startswith("notebooks/") else keywords
     rows[0].append(name)
-    return [row for row in rows if row[2] or row[3]]
+    return [row for row in rows if row[2] or row[3] or any(row[4:])]
 
 
 def _is_heading(node: LexborNode) -> bool:

@@ -78,7 +78,7 @@ STORAGE_SYSTEMS = {
     "features": "features",
     "note": "note",
 }
-POWER = {"subject": "subject", "quantity": "what", "expression": "basis", "note": "note"}
+POWER = {"subject": "subject", "quantity": "kind", "expression": "basis", "note": "note"}
 POWER_UNITS = {
     "W": ("power_w", 1.0),
     "kW": ("power_w", 1e3),

@@ -54,13 +54,13 @@ def test_the_tables_equal_the_files_of_their_publishers(shared):
 def test_a_new_file_is_reported_row_by_row_and_nothing_is_written_without_apply(copy, published):
     before = {path.name: path.read_bytes() for path in (copy / "sources").iterdir()}
     changes = {(row["row"], row["column"]): row for row in refresh(published).to_dicts()}
-    assert changes["fra", "carbon_kg_per_kwh"]["what"] == "changed"
+    assert changes["fra", "carbon_kg_per_kwh"]["change"] == "changed"
     assert float(changes["fra", "carbon_kg_per_kwh"]["now"]) == pytest.approx(0.0213)
     assert changes["fra", "nuclear_share"]["now"] == "0.666667"
-    assert changes["xkx", None]["what"] == "added"
-    assert {row["what"] for (name, _), row in changes.items() if name == "pol"} == {"kept"}
+    assert changes["xkx", None]["change"] == "added"
+    assert {row["change"] for (name, _), row in changes.items() if name == "pol"} == {"kept"}
     assert changes["pol", "carbon_kg_per_kwh"]["why"].startswith("the file is of 2019")
-    assert changes["deu", None]["what"] == changes["usa", None]["what"] == "gone"
+    assert changes["deu", None]["change"] == changes["usa", None]["change"] == "gone"
     assert before == {path.name: path.read_bytes() for path in (copy / "sources").iterdir()}
 
 
@@ -100,7 +100,7 @@ def test_an_address_with_a_trusted_certificate_is_read(copy, published, served, 
 
 def test_better_values_are_written_and_noted_in_the_changelog(copy, published):
     before, log = rows(copy, "country_grids"), rows(copy, "data_changes")
-    count = refresh(published, apply=True, day=DAY).filter(what="changed").height + 1
+    count = refresh(published, apply=True, day=DAY).filter(change="changed").height + 1
     after = rows(copy, "country_grids")
     assert {name for name in after if after[name] != before.get(name)} == {"fra", "xkx"}
     assert (after["fra"]["as_of"], after["fra"]["locator"]) == ("2024", "FRA, 2024")
@@ -111,13 +111,13 @@ def test_better_values_are_written_and_noted_in_the_changelog(copy, published):
     assert build()["changed"].any()
     fresh = fk.table("freshness").filter(source="grid_mix").collect()
     assert fresh["accessed"].item() == "2027-01-02"
-    assert set(refresh(published)["what"]) == {"kept", "gone"}
+    assert set(refresh(published)["change"]) == {"kept", "gone"}
 
 
 def test_a_cell_that_is_empty_in_the_file_is_kept(copy, published):
     (published / "grid_energy_mix.csv").write_text(HEADER + FRANCE.replace(",360,", ",,"), encoding="utf-8")
     old = rows(copy, "country_grids")["fra"]["nuclear_share"]
-    kept = refresh(published, apply=True, day=DAY).filter(what="kept").to_dicts()
+    kept = refresh(published, apply=True, day=DAY).filter(change="kept").to_dicts()
     assert [(row["row"], row["column"], row["was"]) for row in kept] == [("fra", "nuclear_share", old)]
     assert rows(copy, "country_grids")["fra"]["nuclear_share"] == old
 
@@ -130,7 +130,7 @@ def test_manual_edits_are_reported_against_an_earlier_copy(copy, edit, tmp_path)
     edit("levers", "\nspot", "\nspot_again")
     edit("price_levels", "313.689", "313.7")
     changes = fk.changes(earlier, apply=True, day=DAY)
-    assert sorted(changes.select("table", "what").rows()) == [
+    assert sorted(changes.select("table", "change").rows()) == [
         ("levers", "added"),
         ("levers", "removed"),
         ("price_levels", "changed"),

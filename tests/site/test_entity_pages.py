@@ -191,8 +191,10 @@ def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
     assert "compare.html?of=accelerators/b200," in page
     assert re.search(r"<text[^>]*>\d+ USD/h</text>", page)  # the axis of the price history
     assert ">the same<" not in page
-    world = text_of(site / "entities" / "map.html")
-    assert re.search(r'data-name="[^"]*Colossus" data-phases="2024-09:\S+ 2025-02:\S+ 2025-07:4.42e\+08 "', world)
+    world = (site / "entities" / "map.html").read_text("utf-8")
+    assert re.search(
+        r'data-name="xAI Colossus Memphis" data-phases="2024-09:\S+ 2025-02:\S+ 2025-07:4.42e\+08 "', world
+    )
     run = text_of(site / "entities" / "runs" / "llama_3_1_405b.html")
     assert "3.8 × 10²⁵ FLOP of training compute" in run
     assert "systemic risk, EU AI Act: from 10²⁵" in run or "systemic risk, EU AI Act: from 1 × 10²⁵ FLOP" in run

@@ -35,7 +35,7 @@ FITTED: Final = "factorykit_fit"
 """Source of fitted values, which change with the model and are not recorded."""
 SAME: Final = 5e-6
 """Relative difference up to which two numbers are equal: tables keep six digits or more."""
-COLUMNS: Final = ("table", "source", "row", "what", "column", "was", "now", "why")
+COLUMNS: Final = ("table", "source", "row", "change", "column", "was", "now", "why")
 BESIDE: Final = ("locator", "as_of", "note", "source", "statement", "preferred")
 """Columns that accompany a change and are not changes themselves."""
 
@@ -101,7 +101,7 @@ def refresh(
     Returns
     -------
     polars.DataFrame
-        One row per change: ``table``, ``source``, ``row`` (its key), ``what`` (``added``, ``changed``, ``kept`` where
+        One row per change: ``table``, ``source``, ``row`` (its key), ``change`` (``added``, ``changed``, ``kept`` where
         the new value is worse, ``gone`` where the file has no such row; only the first two are written),
         ``column``, ``was``, ``now``, ``why``.
 
@@ -253,7 +253,7 @@ def changes(
     Returns
     -------
     polars.DataFrame
-        As from `refresh`; ``what`` is ``added``, ``changed`` or ``removed``.
+        As from `refresh`; ``change`` is ``added``, ``changed`` or ``removed``.
 
     Raises
     ------
@@ -309,14 +309,14 @@ def _record(report: pl.DataFrame, tables: Mapping[str, _Table], day: date) -> No
     number = sum(row[log.key].startswith(stem) for row in log.rows)
     rows = {name: tables[name].named() for name in report["table"].unique()}
     for entry in report.iter_rows(named=True):
-        if entry["what"] not in ("added", "changed", "removed"):
+        if entry["change"] not in ("added", "changed", "removed"):
             continue
         number += 1
         row = rows[entry["table"]].get(entry["row"], {})
         cells = {
             "data_change": f"{stem}_{number:05d}",
             "day": day.isoformat(),
-            **{name: entry[name] or "" for name in ("table", "row", "what", "column", "was", "now", "source")},
+            **{name: entry[name] or "" for name in ("table", "row", "change", "column", "was", "now", "source")},
             "locator": row.get("locator") or entry["row"],
             "as_of": row.get("as_of") or "",
         }

@@ -388,7 +388,7 @@ class Power(Stated):
     power_figure = key("figure, under one name for all sources", entity=True)
     subject = text("the chip, node, cluster or site spoken about, as the source writes it", required=True)
     cluster = reference("clusters.cluster", "cluster of the clusters table")
-    what = text("power, energy or price", required=True)
+    kind = text("power, energy or price", required=True)
     power_w_low = number("W", "lower end of a power")
     power_w_high = number("W", "upper end of a power")
     pue_low = measured("pue", "lower end")

@@ -91,7 +91,7 @@ class DataChanges(Sourced):
     day = day("day on which it was made", required=True)
     table = text("table that changed", required=True)
     row = text("key of the row", required=True)
-    what = text("kind of change", required=True, one_of=("added", "changed", "removed"))
+    change = text("kind of change", required=True, one_of=("added", "changed", "removed"))
     column = text("column that changed; empty where the whole row came or went")
     was = text("previous value; empty for a new one")
     now = text("new value; of a new row its name")

@@ -73,7 +73,7 @@ def _changes(package: DataPackage, changes: list[tuple[str, list[dict[str, Any]]
     for name, rows in changes:
         for row in rows:
             described = package.tables[name].fields.get(row["column"] or "") if name in package.tables else None
-            if row["what"] == "changed" and described and described["type"] == "number" and row["was"] and row["now"]:
+            if row["change"] == "changed" and described and described["type"] == "number" and row["was"] and row["now"]:
                 try:
                     was, now = float(row["was"]), float(row["now"])
                 except ValueError:  # text of a publisher
