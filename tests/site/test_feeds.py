@@ -41,7 +41,7 @@ def test_the_monthly_note_counts_the_rents_that_moved_and_the_changed_values(sit
         and before.rows >= 5 and now.rows >= 5""").row(0)
     page = (site / "report" / "news.html").read_text("utf-8")
     assert f"Rents in August 2026: {up} of {chips} chips cost more, {down} less" in page
-    changed = fk.sql("select count(*) from data_changes where \"table\" = 'accelerators' and what = 'changed'").item()
+    changed = fk.sql("select count(*) from data_changes where \"table\" = 'accelerators' and change = 'changed'").item()
     assert re.search(rf">Accelerators</a>: {changed} values changed", page)
 
 
