@@ -78,7 +78,10 @@ class Planner {
   // A change by the reader. The address is updated only when a moving slider has settled.
   change(name, value, settled) {
     const isOfChip = value !== undefined && this.page.ofChip.includes(name) && this.state.chips;
-    this.note(isOfChip ? `${this.page.quantities[name][0]} is that of one accelerator: the others are no longer compared.` : this.unusual(name, value));
+    const entry = `${name} ${value}`;
+    if (isOfChip) this.note(`${this.page.quantities[name][0]} is that of one accelerator: the others are no longer compared.`);
+    else if (entry !== this.entry) this.note(this.unusual(name, value));
+    this.entry = entry;
     this.state = { ...this.state, [name]: value };
     if (isOfChip) delete this.state.chips;
     if (value === undefined) delete this.state[name];

@@ -254,3 +254,14 @@ def test_a_price_of_zero_is_drawn(plan: Callable[..., Any]) -> None:
     page = plan("?v=1&model=llama3_8b&accelerators=256&tokens=1e12&rental_usd_per_accelerator_h=0")
     page.wait_for_selector("[data-drawn]")
     assert "NaN" not in page.locator(".fkp-answer").inner_html()
+
+
+def test_a_price_of_one_accelerator_ends_the_comparison(plan: Callable[..., Any]) -> None:
+    page = plan("?v=2&model=llama3_8b&tokens=1e12&chips=b200&deadline_s=2592000")
+    page.evaluate("document.querySelectorAll('details').forEach((group) => { group.open = true; })")
+    page.fill('input[name="rental_usd_per_accelerator_h"]', "2.5")
+    page.press('input[name="rental_usd_per_accelerator_h"]', "Enter")
+    answered(page)
+    assert "the others are no longer compared" in page.text_content(".fkp-noted")
+    best = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", deadline="30 d", rental_usd_per_accelerator_h=2.5).best
+    assert quantity("run_cost_usd").text(best["run_cost_usd"].item()) in page.text_content(".fkp-says")
