@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_HOUR
-from factorykit.core.errors import ScenarioError
+from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.vocabulary import quantity
 from factorykit.formulas.cost import rental_cost_usd
 from factorykit.telemetry.exposure import fleet_nodes, window
@@ -55,7 +55,8 @@ def goodput(
     Notes
     -----
     A step belongs to the attempt of its job that ran at its time; a step logged by several nodes counts once. Steps
-    after the point from which the next attempt of the job resumes are lost work.
+    after the point from which the next attempt of the job resumes are lost work; a job that seems to continue another
+    one causes a warning.
 
     Examples
     --------
@@ -72,7 +73,9 @@ def goodput(
     total = float(quantity("accelerators").check(accelerators)) if accelerators is not None else None
     if total is None:
         total = max(*attempts["accelerators"], (per_node or 0.0) * len(fleet_nodes(log)))
-    spans = _attempt_parts(attempts, steps_by_attempt(log, attempts))
+    steps = steps_by_attempt(log, attempts)
+    _warn_of_resubmitted(attempts, steps)
+    spans = _attempt_parts(attempts, steps)
     weight = pl.col("accelerators") / SECONDS_PER_HOUR
     hours = spans.select((pl.col(*PARTS[:6]) * weight).sum()).row(0, named=True)
     cluster_h = total * (end - start).total_seconds() / SECONDS_PER_HOUR
@@ -150,6 +153,23 @@ def _with_checkpoints(steps: pl.DataFrame) -> pl.DataFrame:
     logged = pl.min_horizontal("pause", "checkpoint_write_s")
     checkpoint_s = pl.coalesce(logged, pl.when(in_phase).then("pause"), pl.lit(0.0))
     return with_phase.with_columns(checkpoint_s=pl.when("is_first").then(0.0).otherwise(checkpoint_s)).drop("phase")
+
+
+def _warn_of_resubmitted(attempts: pl.DataFrame, steps: pl.DataFrame) -> None:
+    """Warn where a failed job seems to continue as another job, whose repeated steps are not counted as lost work."""
+    begin = pl.col("step").filter("is_first").first() - pl.col("count").filter("is_first").first()
+    reached = steps.group_by("attempt").agg(begin=begin, last=pl.col("step").max())
+    same = ("user", "accelerators")
+    runs = attempts.join(reached, on="attempt").sort("started")
+    runs = runs.with_columns(pl.col("job", "begin").shift(-1).over(same).name.prefix("next_"))
+    failed = runs.filter(~pl.col("state").is_in(NOT_FAILED), pl.col("job") != pl.col("next_job"))
+    resumed = failed.filter(pl.col("next_begin") > 0.0, pl.col("next_begin") < pl.col("last"))
+    for row in resumed.head(1).iter_rows(named=True):
+        warn(
+            f"job {row['next_job']} begins at step {row['next_begin']:,.0f}, and job {row['job']} of the same user had "
+            f"reached {row['last']:,.0f}; if it continues that job, the steps that it repeats are not counted as lost "
+            f"work ({resumed.height} such jobs); give the jobs of a run the same job in the logs"
+        )
 
 
 def _attempt_parts(attempts: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:

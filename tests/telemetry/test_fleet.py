@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +212,23 @@ def test_the_notebook_of_a_report_runs(reported: Path) -> None:
     notebook = nbformat.read(reported / "report.ipynb", as_version=4)
     nbclient.NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": str(reported)}}).execute()
     assert sum(cell.cell_type == "code" for cell in notebook.cells) > 10
+
+
+@pytest.mark.parametrize(("user", "first"), [("ann", 301), ("bob", 301), ("ann", 1)])
+def test_a_job_that_continues_another_one_causes_a_warning(tmp_path: Path, user: str, first: int) -> None:
+    """Steps of ten seconds: a job fails after 360 of them, and one with a new number goes on from 300."""
+    head = "job,user,state,started,ended,nodes,accelerators\n"
+    rows = f"501,ann,node_fail,2026-03-01T00:00:00,2026-03-01T01:00:30,2,16\n502,{user},completed,2026-03-01T01:05:00,"
+    (tmp_path / "jobs.csv").write_text(f"{head}{rows}2026-03-01T02:05:30,2,16\n")
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    lines = [("501", start + timedelta(seconds=10 * n), n) for n in range(1, 361)]
+    later = start + timedelta(minutes=65)
+    lines += [("502", later + timedelta(seconds=10 * (n - first + 1)), n) for n in range(first, first + 360)]
+    text = "".join(f"{at:%Y-%m-%dT%H:%M:%S},{job},{step},10\n" for job, at, step in lines)
+    (tmp_path / "steps.csv").write_text(f"at,job,step,step_s\n{text}")
+    log = fk.read_log([tmp_path / "jobs.csv", tmp_path / "steps.csv"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fk.fleet.goodput(log, accelerators=16)
+    expected = "job 502 begins at step 300, and job 501 of the same user had reached 360"
+    assert [expected in str(warning.message) for warning in caught] == ([True] if (user, first) == ("ann", 301) else [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -20,7 +20,7 @@ from factorykit.core.validation import frame
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.engine.evaluate import evaluate, explain
 from factorykit.engine.explanation import Explanation
-from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.providers.accelerators import BROUGHT, chips
 from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE, rent
 from factorykit.model.performance.layout_features import LOCAL_CORRECTION
@@ -441,7 +441,7 @@ def _saved_per_unit(best: Mapping[str, Any], step: Mapping[str, Any], units: flo
 def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Return the best plan as rows of name, label, value and 90 % interval."""
     row = {**plan.request.given, **plan.best.row(0, named=True)}
-    rows = [("accelerator", "Accelerator", _chip(row), "")]
+    rows = [("accelerator", "Accelerator", _chip(plan, row), "")]
     for name in dict.fromkeys((*plan.request.varied, *SHOWN)):
         value = row.get(name)
         if value is None or (name in NEUTRAL and value == 1.0):
@@ -463,7 +463,7 @@ def sentence(plan: Plan) -> str:
         count = f"{count} of {_text('accelerators', row['available_accelerators'])}"
     if row["acquire"] == "own":
         money = f"{money} for the run, {_text('capital_usd', row['capital_usd'])} to buy"
-    text = f"{label}: {count} {_chip(row)}, {days}, {money}"
+    text = f"{label}: {count} {_chip(plan, row)}, {days}, {money}"
     if row["breaks"] is not None:
         return f"No plan keeps every limit. The nearest: {text}; it takes {row['breaks']}."
     limits = plan.bottlenecks.filter(binds=True)["limit"].to_list()
@@ -484,9 +484,8 @@ def ties(plan: Plan) -> str:
     """Return the alternatives that keep the same limits and do not differ from the best within the 90 % interval."""
     best = plan.best.row(0, named=True)
     tied = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
-    varied = plan.request.varied
     listed = [
-        f"{_alternative(row, best, varied)}, in {row['tie'].replace(', ', ' and ')}"
+        f"{_alternative(plan, row, best)}, in {row['tie'].replace(', ', ' and ')}"
         for row in tied.head(MAX_TIES).to_dicts()
     ]
     more = f"; {tied.height - MAX_TIES} more in alternatives" if tied.height > MAX_TIES else ""
@@ -517,16 +516,18 @@ def evidence(plan: Plan) -> str:
     return f"Of models with linear or sparse attention, {counted} measured: the intervals are wider."
 
 
-def _alternative(row: dict[str, Any], best: dict[str, Any], varied: Iterable[str]) -> str:
+def _alternative(plan: Plan, row: dict[str, Any], best: dict[str, Any]) -> str:
     """Return a plan by its accelerator and other differences from the best."""
     differs = [str(row[name]) for name in ("precision", "site") if name in row and row[name] != best[name]]
     tiers = [f"{row['tiers']} tiers of checkpoints"] if row["tiers"] != best["tiers"] else []
-    chosen = [f"{quantity(name).label} {_text(name, row[name])}" for name in varied if row[name] != best[name]]
-    return ", ".join([_chip(row), *differs, *tiers, *chosen])
+    changed = [name for name in plan.request.varied if row[name] != best[name]]
+    chosen = [f"{quantity(name).label} {_text(name, row[name])}" for name in changed]
+    return ", ".join([_chip(plan, row), *differs, *tiers, *chosen])
 
 
-def _chip(row: dict[str, Any]) -> str:
-    return f"{chips()[row['accelerator']]['name']}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
+def _chip(plan: Plan, row: dict[str, Any]) -> str:
+    own = " with values of your own" if any(name in BROUGHT for name in plan.request.given) else ""
+    return f"{chips()[row['accelerator']]['name']}{own}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
 
 
 def _text(name: str, value: Any) -> str:

@@ -279,6 +279,12 @@ def test_a_price_given_for_several_accelerators_causes_a_warning() -> None:
     fk.plan("llama3_8b", chips="h100_sxm", **asked)
 
 
+def test_a_plan_on_a_chip_of_ones_own_is_named_as_such() -> None:
+    mine = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s")
+    found = fk.plan("llama3_8b", tokens="1T", counts=[64], draws=2, **mine)
+    assert "64 NVIDIA B200 (HGX) with values of your own, rented" in str(found)
+
+
 def test_fewer_spare_nodes_than_needed_are_named() -> None:
     """Meta's 16,384 chips fail 7.8 times a day; the machines of a day in repair are eight in the mean, 15 at most."""
     asked = {"tokens": "15T", "chips": "h100_sxm", "counts": [16384], "draws": 2}
