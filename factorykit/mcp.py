@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import factorykit as fk
-from factorykit.core.errors import FactorykitError, FactorykitWarning, UnknownName
+from factorykit.core.errors import FactorykitError, FactorykitWarning, UnknownName, unknown_name_message
 from factorykit.core.extras import need
 from factorykit.core.notebooks import notebooks_folder
 from factorykit.core.text_io import json_value
@@ -172,9 +172,11 @@ TOOLS: Final = (evaluate, plan, serve, search, explain, audit, table, sql)
 def server() -> MCPServer:
     """Return the server with its tools and resources."""
     tools = [need("mcp.server.mcpserver.tools").Tool.from_function(_json_or_error(tool)) for tool in TOOLS]
-    for tool in tools:  # unknown arguments are an error, not left out
-        tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
-        tool.fn_metadata.arg_model.model_rebuild(force=True)
+    pydantic = need("pydantic")
+    checked = {"names": pydantic.model_validator(mode="before")(classmethod(_check_names))}
+    for tool in tools:
+        model = tool.fn_metadata.arg_model
+        tool.fn_metadata.arg_model = pydantic.create_model(model.__name__, __base__=model, __validators__=checked)
         tool.parameters["additionalProperties"] = False
     created = need("mcp.server.mcpserver").MCPServer(
         "factorykit", instructions=INSTRUCTIONS, version=fk.__version__, tools=tools
@@ -189,6 +191,14 @@ def server() -> MCPServer:
     for uri, read in resources.items():
         created.resource(uri, name=uri.partition("//")[2], mime_type="application/json")(read)
     return created
+
+
+def _check_names(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Refuse arguments that a tool does not have, which would be left out otherwise."""
+    for name in arguments:
+        if name not in model.model_fields:
+            raise ValueError(unknown_name_message("argument", name, model.model_fields))
+    return arguments
 
 
 def _notebooks() -> dict[str, str]:

@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "table": ({"name": "clusters", "key": "meta_24"}, "meta_24k"),
     "plan": ({"model": "llama3_8b", "chips": ["h1000"]}, "h100"),
     "audit": ({"claim": "c999"}, "claim"),
-    "serve": ({"model": "llama3_70b", "load": 20, "chip": "b200"}, "chip\n  Extra inputs are not permitted"),
+    "serve": ({"model": "llama3_70b", "load": 20, "chip": "b200"}, "no argument 'chip'; nearest is 'chips'"),
 }
 EXACT = {"training_flop", "rental_cost_usd", "compute_optimal_tokens"}
 
