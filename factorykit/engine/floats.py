@@ -62,12 +62,8 @@ def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]
         If the given quantities do not lead to the outputs.
     """
     outputs = ", ".join(shape.outputs or ())
-    swept_in_vain = KEY not in values and KEY not in resolve(shape).used
-    replaced = [name for name in overridden(shape) if name in sourced or swept_in_vain]
-    if replaced and KEY not in sourced and not is_frame:
-        stated = ", ".join(_stated(name, values.get(name)) for name in replaced)
-        chip = f"{_stated(KEY, values.get(KEY))} is not used for {outputs}, given its specifications {stated}"
-        _report(f"{chip}; drop these, or {KEY}", shape)
+    if KEY not in sourced and not is_frame:
+        _check_not_overridden(shape, values, sourced)
     confirmed = set()
     for name, steps, assumed in assumed_otherwise(shape) if shape.assume else ():
         if name in sourced or name not in values or not values.keys() >= set(leaves(steps)):
@@ -94,6 +90,16 @@ def check_used(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]
             _report(sentence, shape)
         else:
             warn(sentence)
+
+
+def _check_not_overridden(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]) -> None:
+    """Refuse an accelerator whose specifications a preset replaces, or a sweep of accelerators without effect."""
+    swept_in_vain = KEY not in values and KEY not in resolve(shape).used
+    if replaced := [name for name in overridden(shape) if name in sourced or swept_in_vain]:
+        stated = ", ".join(_stated(name, values.get(name)) for name in replaced)
+        outputs = ", ".join(shape.outputs or ())
+        chip = f"{_stated(KEY, values.get(KEY))} is not used for {outputs}, given its specifications {stated}"
+        _report(f"{chip}; drop these, or {KEY}", shape)
 
 
 def _report(sentence: str, shape: Shape) -> None:
@@ -126,9 +132,8 @@ def _sentence(user: User, names: Sequence[str], values: Mapping[str, Any], outpu
 
 def warn_of_shared(values: Mapping[str, Any], chips: Collection[str]) -> None:
     """Warn that given quantities, which accelerators have values of their own of, hold for several of them."""
-    if len(chips) > 1 and (
-        shared := [_stated(name, value) for name, value in values.items() if is_of_accelerator(name)]
-    ):
+    shared = [_stated(name, value) for name, value in values.items() if is_of_accelerator(name)]
+    if shared and len(chips) > 1:
         taken = f"{', '.join(shared)} {'is' if len(shared) == 1 else 'are'} taken for all {len(chips)} accelerators"
         warn(f"{taken}; give one accelerator, or for a plan offers= with a price of each")
 

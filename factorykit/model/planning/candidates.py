@@ -302,7 +302,8 @@ def usable_counts(available: float, fixed: Mapping[str, Any], *, exact: bool = F
 def _batch_factors(fixed: Mapping[str, Any]) -> list[int]:
     """Return the odd numbers that divide a given batch, one without it."""
     batch = int(fixed.get("global_batch_size", 1.0))
-    return [odd for odd in range(1, int(min(batch, MAX_COUNT)) + 1, 2) if batch % odd == 0]
+    pairs = ((n, batch // n) for n in range(1, math.isqrt(batch) + 1) if batch % n == 0)
+    return sorted({odd for pair in pairs for odd in pair if odd % 2 and odd <= MAX_COUNT})
 
 
 def _multiples(factors: Iterable[int], most: float) -> set[float]:
