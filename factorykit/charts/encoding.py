@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts.theme import FAINT, PALETTE
-from factorykit.core.vocabulary import SI_UNITS, Quantity, quantity, vocabulary
+from factorykit.core.vocabulary import SHORT_TIME, SI_UNITS, TIMES, Quantity, quantity, vocabulary
 from factorykit.engine.emit.vega import datum
 
 
@@ -146,6 +146,10 @@ def text_expression(row: Quantity, value: str) -> str:
     """Return the Vega expression that prints ``value`` as :meth:`factorykit.core.vocabulary.Quantity.text` does."""
     if row.is_text:
         return value
+    if row.is_year:
+        return f"format({value}, '.6~r')"
+    if row.unit in ("s", "d"):
+        return _time_expression(row, value)
     if row.display_unit:
         return f"{_rounded(f'({scaled_expression(row, value)})')} + ' {row.display_unit}'"
     unit = "" if row.unit == "1" else row.unit.replace("byte", "B")
@@ -159,6 +163,16 @@ def text_expression(row: Quantity, value: str) -> str:
         end = f" + ' {unit}'" if unit else ""
         return f"abs({value}) >= 999500 ? {letters}{end} : {text}"
     return text
+
+
+def _time_expression(row: Quantity, value: str) -> str:
+    second = next(size for size, name in TIMES if name == row.unit)
+    limit = SHORT_TIME * row.display_scale
+    shorter = [(size / second, name) for size, name in TIMES if size / second < limit]
+    texts = [f"format({value} / {size!r}, ',.3~r') + ' {name}'" for size, name in shorter]
+    tests = [f"abs({value}) >= {size!r} ? {text} : " for (size, _), text in zip(shorter[:-1], texts, strict=False)]
+    usual = f"{_rounded(f'({scaled_expression(row, value)})')} + ' {row.display_unit or row.unit}'"
+    return f"!{value} || abs({value}) >= {limit!r} ? {usual} : {''.join(tests)}{texts[-1]}"
 
 
 def _rounded(value: str) -> str:

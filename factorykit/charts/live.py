@@ -401,18 +401,18 @@ class Live:
         }
 
     def _texts(self, now: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return the signals of the printed values and of the rule that the present layout violates."""
-        conditions = self._rules(now)
-        texts = []
+        """Return the signals of the rule that the present layout violates and of the printed values."""
+        verdicts = "".join(
+            f"!({holds}) ? {vega_literal(f'violates the rule that {rule}')} : "
+            for rule, holds in self._rules(now).items()
+        )
+        texts = [{"name": "broken_rule", "expr": f"{verdicts}''"}]
         for name in dict.fromkeys((*self.parameters, *self.shown)):
             text = encoding.text_expression(quantity(name), now.get(name, name))
-            if conditions and name not in self.parameters:
-                text = f"({' && '.join(conditions.values())} ? {text} : '–')"
+            if verdicts and name not in self.parameters:
+                text = f"broken_rule ? '–' : {text}"
             texts.append({"name": f"{name}_text", "expr": text})
-        verdicts = "".join(
-            f"!({holds}) ? {vega_literal(f'violates the rule that {rule}')} : " for rule, holds in conditions.items()
-        )
-        return [*texts, {"name": "broken_rule", "expr": f"{verdicts}''"}]
+        return texts
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
         """Return the rules of the inputs, and of a layout where one is divided, each with its condition."""

@@ -30,6 +30,9 @@ SIMILAR_QUANTITY = 0.7
 """Similarity from which the name of a quantity is suggested for an unknown one."""
 WORDS = ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual", "slider_scale", "display_unit")
 LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
+TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+SHORT_TIME = 0.1
+"""Times below this number of their display unit are printed in the largest unit that is not above them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ class Quantity:
     def is_text(self) -> bool:
         """Whether values are strings, such as a precision, and not numbers."""
         return self.unit == "text"
+
+    @property
+    def is_year(self) -> bool:
+        """Whether the quantity is a year of the calendar."""
+        return self.unit == "1" and bool(self.bounds) and self.lower > 1900.0 and self.upper < 2100.0
 
     @property
     def is_derived(self) -> bool:
@@ -184,11 +192,19 @@ class Quantity:
         '63.2 million USD'
         >>> quantity("training_flop").text(3.8e25)
         '3.8 × 10²⁵ FLOP'
+        >>> quantity("training_s").text(36e6), quantity("training_s").text(12.0), quantity("chip_year").text(2024.25)
+        ('10,000 h', '12 s', '2024.25')
         """
         if self.is_text:
             return str(value)
         if not math.isfinite(value):
             return f"{value} {self.unit}".removesuffix(" 1")
+        if self.is_year:
+            return f"{round(value, 2):g}"
+        if self.unit in ("s", "d") and 0.0 < abs(value) / self.display_scale < SHORT_TIME:
+            time_s = value * dict(map(reversed, TIMES))[self.unit]
+            size, unit = next((row for row in TIMES if row[0] <= abs(time_s)), TIMES[-1])
+            return f"{format_number(time_s / size, digits)} {unit}"
         if self.display_unit:
             return f"{format_number(value / self.display_scale, digits)} {self.display_unit}"
         if self.unit == "FLOP" and abs(value) >= LARGE_COUNT_FLOP:

@@ -373,7 +373,7 @@ def _units(row: Quantity) -> dict[str, float]:
 
 def words(row: Quantity) -> list[Any]:
     """Return label and units of a quantity."""
-    return [row.label, row.unit, row.display_unit, row.display_scale]
+    return [row.label, "year" if row.is_year else row.unit, row.display_unit, row.display_scale]
 
 
 def _step(step: Step) -> list[Any]:

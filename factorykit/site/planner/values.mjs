@@ -3,6 +3,7 @@ import { holds } from "../../charts/runtime/bounds.mjs";
 
 const PREFIXES = [[1e24, "Y"], [1e21, "Z"], [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 const SI = new Set(["W", "FLOP", "FLOP/s", "byte", "byte/s"]);
+const TIMES = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]];
 const LARGE = [[1e12, "trillion "], [1e9, "billion "], [1e6, "million "]];
 const SCALES = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, bn: 1e9, G: 1e9, T: 1e12, Ki: 1024, Mi: 1048576, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
 const NUMBER = /^([+-]?)([$€£¥]?)\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(.*)$/s;
@@ -24,14 +25,25 @@ export function rounded(value, digits = 3) {
   return formatted({ maximumFractionDigits: decimals }, value);
 }
 
-// words: label, unit, display unit, display scale, as in the page data.
+// words: label, unit, display unit, display scale, as in the page data. Same rules as Quantity.text of Python.
 export function text([, unit, shown, scale], value, digits = 3) {
   if (typeof value === "string") return value;
   if (value == null || !Number.isFinite(value)) return "–";
+  if (unit === "year") return `${Number(value.toFixed(2))}`;
+  const size = Math.abs(value);
+  if (["s", "d"].includes(unit) && size && size / scale < 0.1) {
+    const time = value * TIMES.find(([, name]) => name === unit)[0];
+    const [step, name] = TIMES.find(([limit]) => limit <= Math.abs(time)) ?? TIMES.at(-1);
+    return `${rounded(time / step, digits)} ${name}`;
+  }
+  if (unit === "FLOP" && size >= 1e21) {
+    const power = Math.floor(Math.log10(size * (1 + 0.5 * 10 ** -digits)));
+    return `${rounded(value / 10 ** power, digits)} × 10${[...`${power}`].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")} FLOP`;
+  }
   if (shown) return `${rounded(value / scale, digits)} ${shown}`;
   const short = unit === "1" ? "" : unit.replace("byte", "B");
   const steps = SI.has(unit) ? PREFIXES : ["USD", "1", "h"].includes(unit) ? LARGE : [];
-  for (const [size, prefix] of steps) if (Math.abs(value) >= size * 0.9995) return `${rounded(value / size, digits)} ${prefix}${short}`.trimEnd();
+  for (const [step, prefix] of steps) if (size >= step * 0.9995) return `${rounded(value / step, digits)} ${prefix}${short}`.trimEnd();
   return `${rounded(value, digits)} ${short}`.trimEnd();
 }
 
@@ -54,8 +66,8 @@ export function typed(words, value, digits = 6) {
   }
   const magnitude = Math.abs(number);
   const plain = !magnitude || (magnitude >= 1e-4 && magnitude < 1e9);
-  const printed = `${plain ? formatted({ maximumSignificantDigits: digits, useGrouping: words[0].includes("year") ? false : "auto" }, number) : number.toExponential().replace("e+", "e")}${letter}`;
-  const named = shown || (unit === "1" ? "" : unit);
+  const printed = `${plain ? formatted({ maximumSignificantDigits: digits, useGrouping: unit === "year" ? false : "auto" }, number) : number.toExponential().replace("e+", "e")}${letter}`;
+  const named = shown || (["1", "year"].includes(unit) ? "" : unit);
   return named ? `${printed} ${named}` : printed;
 }
 
@@ -69,7 +81,7 @@ export function read(words, control, entry) {
     if (!(low < high)) throw new Error(`${label} = '${entry}' is not a range; give the lower end first`);
     return `${low}..${high}`;
   }
-  const spoken = unit === "1" && !words[2] ? "" : (Object.keys(control.units)[0] ?? unit);
+  const spoken = ["1", "year"].includes(unit) && !words[2] ? "" : (Object.keys(control.units)[0] ?? unit);
   const example = spoken ? `a number with a unit, such as ${words[2] ? `2 ${words[2]}` : `2 ${spoken}`}` : "a number, such as 24k or 1e9";
   const match = NUMBER.exec(entry.trim().replaceAll("_", ""));
   if (!match || !/\d/.test(match[3])) throw new Error(`${label} = '${entry}' is no number; give ${example}`);
