@@ -166,13 +166,12 @@ def text_expression(row: Quantity, value: str) -> str:
 
 
 def _time_expression(row: Quantity, value: str) -> str:
-    second = next(size for size, name in TIMES if name == row.unit)
     limit = SHORT_TIME * row.display_scale
-    shorter = [(size / second, name) for size, name in TIMES if size / second < limit]
-    texts = [f"format({value} / {size!r}, ',.3~r') + ' {name}'" for size, name in shorter]
-    tests = [f"abs({value}) >= {size!r} ? {text} : " for (size, _), text in zip(shorter[:-1], texts, strict=False)]
+    sizes = {unit: size / TIMES[row.unit] for unit, size in TIMES.items() if size / TIMES[row.unit] < limit}
+    texts = {unit: f"format({value} / {size!r}, ',.3~r') + ' {unit}'" for unit, size in sizes.items()}
+    longer = "".join(f"abs({value}) >= {sizes[unit]!r} ? {texts[unit]} : " for unit in list(sizes)[:-1])
     usual = f"{_rounded(f'({scaled_expression(row, value)})')} + ' {row.display_unit or row.unit}'"
-    return f"!{value} || abs({value}) >= {limit!r} ? {usual} : {''.join(tests)}{texts[-1]}"
+    return f"!{value} || abs({value}) >= {limit!r} ? {usual} : {longer}{texts['ns']}"
 
 
 def _rounded(value: str) -> str:

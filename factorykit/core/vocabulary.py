@@ -30,7 +30,7 @@ SIMILAR_QUANTITY = 0.7
 """Similarity from which the name of a quantity is suggested for an unknown one."""
 WORDS = ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual", "slider_scale", "display_unit")
 LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
-TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+TIMES = {"d": 86400.0, "h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SHORT_TIME = 0.1
 """Times below this number of their display unit are printed in the largest unit that is not above them."""
 
@@ -202,9 +202,9 @@ class Quantity:
         if self.is_year:
             return f"{round(value, 2):g}"
         if self.unit in ("s", "d") and 0.0 < abs(value) / self.display_scale < SHORT_TIME:
-            time_s = value * dict(map(reversed, TIMES))[self.unit]
-            size, unit = next((row for row in TIMES if row[0] <= abs(time_s)), TIMES[-1])
-            return f"{format_number(time_s / size, digits)} {unit}"
+            time_s = value * TIMES[self.unit]
+            unit = next((unit for unit, size in TIMES.items() if size <= abs(time_s)), "ns")
+            return f"{format_number(time_s / TIMES[unit], digits)} {unit}"
         if self.display_unit:
             return f"{format_number(value / self.display_scale, digits)} {self.display_unit}"
         if self.unit == "FLOP" and abs(value) >= LARGE_COUNT_FLOP:
