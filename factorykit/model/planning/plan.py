@@ -62,6 +62,8 @@ from factorykit.model.planning.constraints import (
 )
 from factorykit.model.planning.published_runs import conditions
 from factorykit.model.planning.summary import BATCH, CHOICES, Plan
+from factorykit.model.scenario.accelerators import with_own_values
+from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.uncertainty.distributions import check, is_distribution
 
 Group: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
@@ -88,7 +90,7 @@ def plan(
     model: Any,
     *,
     tokens: Any = None,
-    chips: str | Iterable[str] | None = None,
+    chips: str | Iterable[str] | Scenario | None = None,
     counts: Any = None,
     deadline: Any = None,
     budget: Any = None,
@@ -117,7 +119,7 @@ def plan(
         Training tokens; by default as many as are compute-optimal for the size.
     chips
         Accelerators to choose from; by default those that three or more providers rent on demand, joined by a fast
-        fabric in eights or more.
+        fabric in eights or more; or one of your own, of :func:`factorykit.accelerator`.
     counts
         Available accelerators, one number or several to choose from; a plan may leave some idle. Alone they give the
         fastest plan of each number. With a limit or an objective every usable number is a candidate, so that more
@@ -171,6 +173,7 @@ def plan(
     >>> found.best["wall_days"].item() <= 30.0
     True
     """
+    chips, given = with_own_values(chips, given)
     chips, counts, acquire, sites, tiers = map(_as_list, (chips, counts, acquire, sites, tiers))
     if boolean("as_run", as_run):
         run = conditions(model)

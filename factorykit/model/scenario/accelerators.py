@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.core.validation import string
@@ -68,3 +68,8 @@ def accelerator(
         **dict.fromkeys(quantities, f"given for {name}"),
     }
     return Scenario.sourced(title, {"accelerator": key, **quantities}, sources)
+
+
+def with_own_values(chips: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return chips and given values, among them those of an :func:`accelerator` that was given as ``chips``."""
+    return (None, {**chips, **given}) if isinstance(chips, Scenario) else (chips, given)

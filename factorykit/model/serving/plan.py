@@ -17,10 +17,12 @@ from factorykit.core.validation import one_of, strings
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
 from factorykit.engine.floats import warn_of_idle, warn_of_shared
+from factorykit.engine.providers.accelerators import BROUGHT
 from factorykit.engine.question import Chain, Question
 from factorykit.formulas import arguments
 from factorykit.formulas.serving.throughput import serving_users
 from factorykit.model.planning.candidates import model_of
+from factorykit.model.scenario.accelerators import with_own_values
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, architecture_of, chip, hardware
@@ -111,12 +113,15 @@ class ServingPlan(Plotted):
         One row a chip, layout and concurrency that fits in memory, the best 200 or more.
     assumed
         The defaults that the answer uses, as of :func:`factorykit.assumed`.
+    has_own_values
+        Whether values of the chip were given.
     """
 
     best: dict[str, Any]
     breaks: tuple[str, ...]
     candidates: pl.DataFrame
     assumed: pl.DataFrame
+    has_own_values: bool
 
     def frontier(self) -> pl.DataFrame:
         """Return the candidates that no other beats in both tokens/s per accelerator and tokens/s per user."""
@@ -138,8 +143,9 @@ class ServingPlan(Plotted):
         if row["expected_cost_ratio"] > NOTICEABLE_COST:
             likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
+        own = " with values of your own" if self.has_own_values else ""
         lines = [
-            f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} "
+            f"{row['accelerators']:,.0f} {row['accelerator']}{own} in {row['replicas']:,.0f} "
             f"replica{'s' * (row['replicas'] > 1)} of {workers}, {row['concurrent_requests']:.0f} "
             f"request{'s' * (row['concurrent_requests'] > 1)} each, "
             f"for {row['requests_per_s']:.4g} requests/s of {quantity('serving_users').text(row['users'])} users",
@@ -158,7 +164,7 @@ def _layout(row: Mapping[str, Any], side: str) -> str:
 
 def serve(
     model: Any,
-    chips: str | Iterable[str] | None = None,
+    chips: str | Iterable[str] | Scenario | None = None,
     *,
     load: Any = None,
     users: Any = None,
@@ -180,7 +186,7 @@ def serve(
         A known model, such as ``llama3_70b`` or ``deepseek-ai/DeepSeek-R1``; or as :func:`factorykit.plan` takes it: a
         size (``"70B"``, ``"1T A32B"``), a ``config.json`` or a mapping of quantities.
     chips
-        Chips to choose from, by default ``h200_sxm``; ``**fk.accelerator(...)`` gives one of your own instead.
+        Chips to choose from, by default ``h200_sxm``; or one of your own, of :func:`factorykit.accelerator`.
     load
         Requests per second, mean; or a trace of :func:`factorykit.read_trace`, which also gives lengths, their
         variation and the share that the prefix cache holds.
@@ -245,6 +251,7 @@ def serve(
     one_of("objective", objective, OBJECTIVES)
     if fleet is not None and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
+    chips, given = with_own_values(chips, given)
     accelerator = given.pop("accelerator", None)
     if chips is not None and accelerator is not None:
         raise ScenarioError("chips and accelerator are the same; give one of them")
@@ -304,7 +311,7 @@ def serve(
         for name, full in LIMITS.items()
         if full in limits and best[f"{name}_s"] > limits[full]
     )
-    return ServingPlan(best, breaks, frame, assumed)
+    return ServingPlan(best, breaks, frame, assumed, not BROUGHT.keys().isdisjoint(given))
 
 
 def named_model(model: Any) -> tuple[str, Scenario]:

@@ -283,6 +283,7 @@ def test_a_plan_on_a_chip_of_ones_own_is_named_as_such() -> None:
     mine = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s")
     found = fk.plan("llama3_8b", tokens="1T", counts=[64], draws=2, **mine)
     assert "64 NVIDIA B200 (HGX) with values of your own, rented" in str(found)
+    assert str(found) == str(fk.plan("llama3_8b", tokens="1T", counts=[64], draws=2, chips=mine))
 
 
 def test_fewer_spare_nodes_than_needed_are_named() -> None:

@@ -36,6 +36,14 @@ def test_a_chip_without_a_price_is_left_out_with_a_warning() -> None:
         fk.serve("llama3_8b", "mi355x", **LOAD)
 
 
+def test_an_accelerator_of_ones_own_is_given_as_a_chip_and_named_so() -> None:
+    mine = fk.accelerator("mine", like="b200", memory_bytes_per_s="12 TB/s")
+    found = fk.serve("llama3_8b", mine, **LOAD)
+    assert str(found) == str(fk.serve("llama3_8b", **mine, **LOAD))
+    assert "b200 with values of your own" in str(found)
+    assert found.best["tpot_s"] < fk.serve("llama3_8b", "b200", **LOAD).best["tpot_s"]
+
+
 def test_requests_are_a_unit() -> None:
     assert fk.Scenario(requests_per_s="600 requests/min")["requests_per_s"] == 10.0
 
