@@ -137,6 +137,8 @@ export class Answer {
       const phrase = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, site].filter(Boolean).join(", ")}, in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
       if (ties.length) sentences.push(`Equal within the 90 % interval: ${ties.slice(0, 3).map(phrase).join("; ")}.`);
     }
+    const [spares, enough] = [values.spare_nodes, values.spare_nodes_enough];
+    if (spares < enough) sentences.push(`${counted(spares)} of ${counted(enough)} spare nodes: the time in which failed nodes are missing is not counted.`);
     return sentences.join(" ");
   }
 

@@ -51,6 +51,7 @@ PICTURED: Final = (
     "checkpoint_interval_optimal_s",
     "wasted_cost_usd",
     "spares_usd_per_day",
+    "spare_nodes_enough",
     "step_spread",
     *MEMORY,
     *(name for names in PARTS_OF_A_STEP.values() for name in names),

@@ -265,3 +265,10 @@ def test_a_price_of_one_accelerator_ends_the_comparison(plan: Callable[..., Any]
     assert "the others are no longer compared" in page.text_content(".fkp-noted")
     best = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", deadline="30 d", rental_usd_per_accelerator_h=2.5).best
     assert quantity("run_cost_usd").text(best["run_cost_usd"].item()) in page.text_content(".fkp-says")
+
+
+def test_fewer_spare_nodes_than_needed_are_named_as_in_python(plan: Callable[..., Any]) -> None:
+    found = fk.plan("llama3_405b", tokens="15T", chips="h100_sxm", counts=[16384], spare_nodes=2, draws=2)
+    note = next(line for line in str(found).splitlines() if "spare nodes:" in line)
+    page = plan("?v=1&model=llama3_405b&tokens=1.5e13&accelerators=16384&spare_nodes=2")
+    assert note[note.index("2 of ") :].strip() in page.text_content(".fkp-says")
