@@ -32,10 +32,23 @@ if TYPE_CHECKING:
 
 MAX_GRID_POINTS = 10_000_000
 MAX_PRINTED_ROWS = 1_000_000
-POST_TRAINING = (
-    *("accelerator", "algorithm", "steps", "samples", "batch", "input_tokens", "output_tokens", "sequence_length"),
-    *("policy_lag_steps", "precision", "lora_rank", "teacher", "tool_wait_s"),
-)
+POST_TRAINING = {
+    "accelerator": "their name (default h100_sxm)",
+    "algorithm": "grpo, dapo, ppo, distillation, sft or dpo (default grpo)",
+    "steps": "steps of the run (default 500)",
+    "samples": "sequences of a step (default 1024)",
+    "batch": "sequences of an optimizer step; by default one update a step",
+    "input_tokens": "tokens of a prompt, mean (default 256)",
+    "output_tokens": "tokens of a sample, mean (default 2048)",
+    "sequence_length": "most tokens of prompt and sample (default 8192)",
+    "policy_lag_steps": "steps by which rollouts may be off policy (default 0: the two sides take turns)",
+    "precision": "bf16 or fp8 (default bf16)",
+    "lora_rank": "rank of adapters (default 0: all weights are trained)",
+    "teacher": "model whose log-probabilities are distilled, by default one as large as the policy",
+    "tool_wait_s": "time that a sample waits for tools, such as '30 s'",
+    "reward_s": "time of rewards that nothing hides, such as '5 s'",
+    "rental_usd_per_accelerator_h": "price, such as '$2.5'; that of the tables by default",
+}
 EPILOG = "Numbers without a unit are in seconds, watts, bytes, FLOP, USD or fractions; 30min and 500GB/s have a unit."
 
 
@@ -225,8 +238,8 @@ def _parser() -> argparse.ArgumentParser:
     post = _json(_verb(verbs, "post-train", _post_train, "split accelerators between rollouts and training"))
     post.add_argument("model", help="a known model, such as llama3_8b or Qwen/Qwen3-32B")
     post.add_argument("accelerators", help="their number, such as 64")
-    for name in POST_TRAINING:
-        post.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=f"{name} of factorykit.post_train")
+    for name, text in POST_TRAINING.items():
+        post.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=text)
 
     plan = _json(_verb(verbs, "plan", _plan, "plan a run: accelerators, their number, layout, days and cost"))
     plan.add_argument(

@@ -1,4 +1,4 @@
-"""Model Context Protocol server with the tools of an agent: evaluate, plan, search, explain, audit, tables and SQL.
+"""Model Context Protocol server with the tools of an agent: evaluate, plan, serve, search, audit, tables and SQL.
 
 Every answer has the version, units, and 90 % intervals, assumptions and source rows where there are any.
 """
@@ -21,8 +21,9 @@ from factorykit.core.errors import FactorykitError, FactorykitWarning, UnknownNa
 from factorykit.core.extras import need
 from factorykit.core.notebooks import notebooks_folder
 from factorykit.core.text_io import json_value
-from factorykit.core.validation import one_of
+from factorykit.core.validation import integer, one_of
 from factorykit.core.vocabulary import quantity, vocabulary
+from factorykit.data.identifiers import KINDS, known_key
 from factorykit.engine.question import Question
 from factorykit.model.planning.uncertainty import INTERVAL, distributions, strata
 
@@ -121,13 +122,26 @@ def serve(
     return _answer(best, _units(best), _ends(best), deployment.assumed.to_dicts(), cited, breaks=deployment.breaks)
 
 
+def post_train(
+    model: str, accelerators: int, accelerator: str = "h100_sxm", algorithm: str = "grpo", inputs: Inputs | None = None
+) -> dict[str, Any]:
+    """Split accelerators between rollouts and training: step time, days, cost, memory and use of both sides.
+
+    Algorithms are grpo, dapo, ppo, distillation, sft and dpo. Inputs are other arguments of factorykit.post_train:
+    steps, samples, batch, input_tokens, output_tokens, sequence_length, policy_lag_steps, precision, lora_rank, ...
+    """
+    best = fk.post_train(model, accelerators, accelerator, algorithm=algorithm, **(inputs or {})).best  # type: ignore[arg-type]
+    cited = _cited(("accelerators", best["accelerator"]), ("rl_steps", None))
+    return _answer(best, _units(best), _ends(best), [], cited)
+
+
 def search(
     model: str, cluster: Inputs, global_batch_size: int, sequence_length: int = 4096, rows: int = 5
 ) -> dict[str, Any]:
     """List parallel layouts of a model on a cluster ({"accelerators": 512, "accelerator": "h100_sxm"}), best first."""
     asked = {"sequence_length": sequence_length, **cluster}
     layouts = fk.search(model, asked, global_batch_size=global_batch_size, assume=True).collect()
-    shown = layouts.head(min(rows, MAX_ROWS)).to_dicts()
+    shown = layouts.head(_rows(rows)).to_dicts()
     cited = _cited(("architectures", model), ("accelerators", cluster.get("accelerator")), ("training_runs", None))
     ends = _ends(shown[0]) if shown else {}
     return _answer(shown, _units(layouts.columns), ends, fk.assumed(asked).to_dicts(), cited, layouts=layouts.height)
@@ -149,11 +163,14 @@ def audit(document: str | None = None, verdict: str | None = None, claim: str | 
 
 def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
-    cited, frame = fk.sources(name, key).head(MAX_ROWS).to_dicts(), fk.table(name)
+    kind = next((kind for kind, (of, *_) in KINDS.items() if of == name), None)
+    key = (kind and known_key(kind, key)) or key
+    cited, frame = fk.sources(name, key).head(MAX_ROWS).to_dicts(), fk.table(name).collect()
     if key is not None:
         frame = frame.filter(pl.any_horizontal(pl.col(pl.String) == key))
-    shown = frame.head(min(rows, MAX_ROWS)).collect().to_dicts()
-    return _answer(shown, _units(frame.collect_schema()), _ends(shown[0]) if key and shown else {}, [], cited)
+    shown = frame.head(_rows(rows)).to_dicts()
+    ends = _ends(shown[0]) if key and shown else {}
+    return _answer(shown, _units(frame.columns), ends, [], cited, rows=frame.height)
 
 
 def sql(query: str) -> dict[str, Any]:
@@ -166,7 +183,11 @@ def sql(query: str) -> dict[str, Any]:
     return _answer(result.head(MAX_ROWS).to_dicts(), _units(result.columns), {}, [], cited, rows=result.height)
 
 
-TOOLS: Final = (evaluate, plan, serve, search, explain, audit, table, sql)
+def _rows(asked: int) -> int:
+    return min(integer("rows", asked, 1), MAX_ROWS)
+
+
+TOOLS: Final = (evaluate, plan, serve, post_train, search, explain, audit, table, sql)
 
 
 def server() -> MCPServer:

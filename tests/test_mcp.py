@@ -91,14 +91,17 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
     "Which published claims are wrong?": (("audit", {"verdict": "disagrees"}), "0.verdict", "disagrees"),
     "Do the numbers of the first document hold?": (("audit", {"document": "seed_000"}), "0.document", "seed_000"),
     "What is wrong with the bisection of Grand Teton?": (("audit", {"claim": "c000_008"}), "0.recomputed", 3.6e12),
-    "How fast is an H100?": (rows("accelerators", "h100_sxm"), "0.peak_16bit_flop_per_s", 989.4e12),
+    "How fast is an H100?": (rows("accelerators", "H100"), "0.peak_16bit_flop_per_s", 989.4e12),
     "How much memory has an A100?": (rows("accelerators", "a100_sxm_80gb"), "0.accelerator_memory_bytes", 80e9),
     "Which accelerators are known?": (rows("accelerators"), "0.vendor", "NVIDIA"),
     "What do cloud providers ask?": (rows("rental_offers"), "0.rental_usd_per_accelerator_h", (0.1, 20)),
     "How large is Meta's 24K cluster?": (rows("clusters", "meta_24k"), "0.accelerators", 24576),
     "Which sites are there?": (rows("sites"), "0.site", ""),
     "How was Llama 3.1 405B trained?": (rows("runs", "llama_3_1_405b"), "0.accelerators", 16384),
-    "Which models are known?": (rows("models"), "0.model", ""),
+    "How do I split 64 H100 between rollouts and training of an 8B model?": (
+        ("post_train", {"model": "llama3_8b", "accelerators": 64, "inputs": {"output_tokens": 1000}}),
+        "step_s", (1, 600),
+    ),
     "Which defaults are used?": (rows("defaults"), "0.quantity", ""),
     "How uncertain is the MTBF of an accelerator?": (rows("ranges", "accelerator_mtbf_s"), "0.low", (8e7, 1.3e8)),
     "How many clusters are in the data?": (query("select count(*) as n from clusters"), "0.n", (600, 2000)),
@@ -127,6 +130,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "table": ({"name": "clusters", "key": "meta_24"}, "meta_24k"),
     "plan": ({"model": "llama3_8b", "chips": ["h1000"]}, "h100"),
     "audit": ({"claim": "c999"}, "claim"),
+    "search": ({"model": "llama3_8b", "cluster": NODES, "global_batch_size": 128, "rows": -1}, "rows must be"),
     "serve": ({"model": "llama3_70b", "load": 20, "chip": "b200"}, "no argument 'chip'; nearest is 'chips'"),
 }
 EXACT = {"training_flop", "rental_cost_usd", "compute_optimal_tokens"}

@@ -8,8 +8,10 @@ import json
 import lzma
 import math
 import os
+import re
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from errno import ENOENT
 from functools import cache
@@ -286,14 +288,28 @@ def database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=DUCKDB_SETTINGS)
 
 
-def frame_of_relation(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Return the rows of a relation, decimals and very wide integers as doubles.
+def frame_of_relation(relation: duckdb.DuckDBPyRelation, most: int | None = None) -> pl.DataFrame:
+    """Return the rows of a relation, or the first ``most``; decimals and very wide integers as doubles.
 
     Polars gets a plain namespace instead of the relation: it caches the types of its inputs, and a cached DuckDB type
     is reported as a leak when Python exits.
+
+    Raises
+    ------
+    duckdb.NotSupportedError
+        If two columns have one name, or one holds intervals or unions, which polars cannot hold.
     """
+    import duckdb
     import polars as pl
 
+    if twice := [name for name, count in Counter(relation.columns).items() if count > 1]:
+        raise duckdb.NotSupportedError(f"there are several columns {twice[0]!r}; name the columns apart with AS")
+    for name, dtype in zip(relation.columns, relation.types, strict=True):
+        if unsupported := re.search(r"\b(INTERVAL|UNION)\b", str(dtype)):
+            raise duckdb.NotSupportedError(
+                f"column {name!r} is {unsupported[0]}, which a frame cannot hold; cast it, e.g. to seconds by epoch()"
+            )
+    relation = relation if most is None else relation.limit(most)
     stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
     frame = pl.DataFrame(stream)
     wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]

@@ -137,10 +137,12 @@ class Quantity:
         ScenarioError
             If it has the wrong type or unit, is not finite, or lies outside the bounds.
 
-        >>> quantity("storage_write_bytes_per_s").check("500 GB/s")
-        500000000000.0
+        >>> quantity("storage_write_bytes_per_s").check("500 GB/s"), quantity("precision").check("FP8")
+        (500000000000.0, 'fp8')
         """
         if self.is_text:
+            if isinstance(value, str) and value.lower() in self.choices:
+                return value.lower()
             if not isinstance(value, str) or (self.choices and value not in self.choices):
                 raise ScenarioError(
                     f"{self.name} = {short_repr(value)} is not one of {self.bounds or 'the known names'}"

@@ -31,6 +31,8 @@ SETTINGS: Final = {
 }
 MAX_SQL_SECONDS: Final = 60.0
 MAX_SQL_BYTES: Final = 2e9
+CELL_BYTES: Final = 16
+"""Memory of a cell of a result: a number, or the head of a string."""
 MAX_FILE_QUERY_BYTES: Final = 1e9
 """Memory of a query over files that may be larger; the rest is spilled to disk."""
 POLL_S: Final = 0.1
@@ -120,7 +122,7 @@ def sql(
     timeout_s : float, optional
         Time limit [s]; Ctrl-C ends the query, too.
     max_bytes : float, optional
-        Memory limit [byte].
+        Memory limit [byte], of the query and, with 16 bytes a cell, of its result.
     **params
         Values for ``$name`` in the query.
 
@@ -153,7 +155,16 @@ def sql(
         names |= _table_names(query, parser)
         _check_params(statement.named_parameters, params)
         cursor = _ENGINE.cursor(names, max_bytes)
-        return _interruptible(cursor, lambda: frame_of_relation(cursor.sql(query, params=params or None)), timeout_s)
+        return _interruptible(cursor, lambda: _bounded(cursor.sql(query, params=params or None), max_bytes), timeout_s)
+
+
+def _bounded(relation: duckdb.DuckDBPyRelation, max_bytes: float) -> pl.DataFrame:
+    """Return the rows of a query unless they exceed the memory limit, which DuckDB applies to its own work only."""
+    most = int(max_bytes / CELL_BYTES / len(relation.columns))
+    frame = frame_of_relation(relation, most + 1)
+    if frame.height > most:
+        raise QueryError(f"the result has more than {most:,} rows, which max_bytes allows; aggregate it or add LIMIT")
+    return frame
 
 
 def sql_over(
@@ -221,8 +232,6 @@ def _query_errors(explain: Callable[[Exception], str]) -> Iterator[None]:
         raise QueryError(explain(error)) from None
     except RecursionError:
         raise QueryError("the query or a parameter is nested too deeply") from None
-    except pl.exceptions.DuplicateError as error:
-        raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
     except pl.exceptions.PolarsError as error:
         raise QueryError(_first_line(error).removeprefix("got external error: ")) from None
 

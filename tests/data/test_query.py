@@ -103,6 +103,9 @@ def test_a_query_does_not_see_frames_of_the_caller():
         ("select * from runs where tokens > $least", "needs \\$least; give least="),
         ("select * from runs where tokens > ?", "write parameters as \\$name"),
         ("select cast('x' as double)", "Could not convert"),
+        ("select age(date '2025-01-02', date '2024-01-01') as d", "column 'd' is INTERVAL, which a frame cannot hold"),
+        ("select {'a': interval 1 day} as s", "column 's' is INTERVAL"),
+        ("select union_value(a := 1) as u", "column 'u' is UNION"),
     ],
 )
 def test_an_invalid_query_gives_a_message_of_one_line(query, message):
@@ -168,6 +171,8 @@ def test_a_query_is_limited_in_time_and_memory():
         fk.sql(endless, timeout_s=0.2)
     with pytest.raises(QueryError, match=r"(?i)failed to allocate"):
         fk.sql("select list(range) from range(100000000)", max_bytes=5e7)
+    with pytest.raises(QueryError, match="the result has more than 3,125,000 rows"):
+        fk.sql("from range(10000000)", max_bytes=5e7)
     for limit in ("timeout_s", "max_bytes"):
         with pytest.raises(ScenarioError, match=f"{limit} must be above 0, got -1"):
             fk.sql("select 1", **{limit: -1})
