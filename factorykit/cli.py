@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
 import math
 import os
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 MAX_GRID_POINTS = 10_000_000
 MAX_PRINTED_ROWS = 1_000_000
+MAX_CELL = 50
+"""Characters of a text in a printed table."""
+MEASURED_ROWS = 1000
+"""Rows of a table from which the width of its columns follows."""
 POST_TRAINING = {
     "accelerator": "their name (default h100_sxm)",
     "algorithm": "grpo, dapo, ppo, distillation, sft or dpo (default grpo)",
@@ -702,16 +707,28 @@ def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
     if as_json:
         return _print_json(frame.to_dicts())
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+    left_out = frame.columns[_fitting(frame, width) :]
+    frame = frame.drop(left_out)
     with pl.Config(
         tbl_rows=-1,
         tbl_cols=-1,
-        fmt_str_lengths=50,
+        fmt_str_lengths=MAX_CELL,
         tbl_hide_dataframe_shape=True,
         tbl_hide_column_data_types=True,
         tbl_width_chars=width,
     ):
         print(frame)
+    if left_out:
+        print(f"{len(left_out)} more columns do not fit: {', '.join(left_out)}", file=sys.stderr)
     return None
+
+
+def _fitting(frame: pl.DataFrame, width: int) -> int:
+    """Return the number of leading columns that a terminal of some width shows in full, at least one."""
+    cells = frame.head(MEASURED_ROWS).rows()
+    widths = [max(len(str(cell)) for cell in column) for column in zip(frame.columns, *cells, strict=True)]
+    ends = itertools.accumulate(min(size, MAX_CELL) + 3 for size in widths)
+    return max(sum(end < width for end in ends), 1)
 
 
 def _print_result(result: object, value: dict[str, Any], options: argparse.Namespace) -> None:

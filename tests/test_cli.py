@@ -360,3 +360,15 @@ def test_measured_rows_calibrate_every_verb_that_predicts_a_step(capsys, tmp_pat
     assert json.loads(capsys.readouterr().out)[0]["step_s"] > plain["step_s"]
     assert main(["validate", str(rows), "--by", "family", "--calibration", str(mine), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["median_absolute_error"] < 0.1
+
+
+def test_a_terminal_shows_the_columns_that_fit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["data", "sql", "from clusters limit 3"]) == 0
+    printed = capsys.readouterr()
+    assert max(map(len, printed.out.splitlines())) <= 100
+    assert "Meta 24K RoCE cluster" in printed.out
+    assert ", accelerators_low, " in printed.err

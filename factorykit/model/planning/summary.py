@@ -519,7 +519,8 @@ def evidence(plan: Plan) -> str:
 def _alternative(plan: Plan, row: dict[str, Any], best: dict[str, Any]) -> str:
     """Return a plan by its accelerator and other differences from the best."""
     differs = [str(row[name]) for name in ("precision", "site") if name in row and row[name] != best[name]]
-    tiers = [f"{row['tiers']} tiers of checkpoints"] if row["tiers"] != best["tiers"] else []
+    tier = f"checkpoints in {row['tiers']} tier{'s' * (row['tiers'] != 'one')}"
+    tiers = [tier] if row["tiers"] != best["tiers"] else []
     changed = [name for name in plan.request.varied if row[name] != best[name]]
     chosen = [f"{quantity(name).label} {_text(name, row[name])}" for name in changed]
     return ", ".join([_chip(plan, row), *differs, *tiers, *chosen])
