@@ -149,7 +149,7 @@ def sql(
         if finite_number(name, limit) <= 0.0:
             raise ScenarioError(f"{name} must be above 0, got {limit:g}")
     names: set[str] = set()
-    with _query_errors(lambda error: _explain(error, names)):
+    with _query_errors(lambda error: _explain(error, _columns(names))):
         parser = _ENGINE.cursor(max_bytes=max_bytes)
         statement = _statement(parser, query)
         names |= _table_names(query, parser)
@@ -188,12 +188,16 @@ def sql_over(
     import duckdb
 
     settings: dict[str, Any] = {"python_enable_replacements": "false", "memory_limit": _bytes(MAX_FILE_QUERY_BYTES)}
-    known = f"known {'are' if len(views) > 1 else 'is'} {', '.join(views)}"
-    with duckdb.connect(config=settings) as database, _query_errors(lambda error: f"{_explain(error, ())}; {known}"):
+    known, columns = f"known {'are' if len(views) > 1 else 'is'} {', '.join(views)}", list[str]()
+    with (
+        duckdb.connect(config=settings) as database,
+        _query_errors(lambda error: f"{_explain(error, columns)}; {known}"),
+    ):
         if is_object(folder):
             database.register_filesystem(folder.fs)  # type: ignore[attr-defined]
         for name, view in views.items():
             database.execute(f"CREATE VIEW {name} AS {view}")
+            columns += database.sql(f"FROM {name}").columns
         database.execute(f"SET allowed_directories = [{quoted(folder)}]")
         for lock in LOCKS:
             database.execute(lock)
@@ -333,12 +337,15 @@ def _first_line(error: object) -> str:
     return str(error).strip().splitlines()[0].strip().rstrip("!:") if str(error).strip() else "no reason given"
 
 
-def _explain(error: Exception, names: Iterable[str]) -> str:
-    """Return DuckDB's message as one line, with the nearest column where one is unknown."""
+def _columns(names: Iterable[str]) -> list[str]:
+    return sorted({field["name"] for name in names for field in resource_of(name)["schema"]["fields"]})
+
+
+def _explain(error: Exception, columns: Iterable[str]) -> str:
+    """Return DuckDB's message as one line, with the nearest of the columns where one is unknown."""
     message = re.sub(r"^[A-Za-z ]+ Error: ", "", _first_line(error))
     column = re.search(r'(?:Referenced column|named|column name) "([^"]+)"', message)
     if column is None or ("not found" not in message and "does not have" not in message):
         hint = re.search(r'Did you mean "([^"]+)"', str(error))
         return f"{message}; nearest is {hint.group(1)!r}" if hint else message
-    known = {field["name"] for name in names for field in resource_of(name)["schema"]["fields"]}
-    return unknown_name_message("column", column.group(1), sorted(known))
+    return unknown_name_message("column", column.group(1), columns)

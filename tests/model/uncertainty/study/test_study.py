@@ -356,3 +356,9 @@ def test_workers_of_ray_make_the_same_parts_after_kills(tmp_path: Path) -> None:
     names = [sorted(path.name for path in (tmp_path / each).glob("part-*")) for each in ("local", "ray")]
     assert names[0] == names[1]
     assert len(names[0]) > 2
+
+
+def test_an_unknown_column_of_a_study_has_the_nearest_name(tmp_path: Path) -> None:
+    swept(tmp_path)
+    with pytest.raises(fk.FactorykitError, match="no column 'wall_day'; nearest is 'wall_days'"):
+        fk.study(tmp_path).sql("select wall_day from study")
