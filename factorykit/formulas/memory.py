@@ -400,6 +400,7 @@ def layer_activation_bytes(
     expert_ffn_size: Numeric,
     dropout: Numeric,
     precision: Numeric,
+    recompute: Numeric,
     tensor_parallel: Numeric,
     expert_tensor_parallel: Numeric,
     kept_rows_share: Numeric,
@@ -420,25 +421,30 @@ def layer_activation_bytes(
     key, value or the inputs of a state, the feed-forward's inner tensors (one more with a gate) and dropout masks. With
     16-bit numbers and a plain feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with
     experts keep each visited expert's input, inner tensors and output, input and output on every rank that an expert is
-    split over, for a mean layer. Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps the inputs of each operation,
-    some of them whole on every tensor-parallel rank. :math:`k_A` is the ratio of measured to predicted memory, from
-    calibration.
+    split over, for a mean layer. Where modules are recomputed, the outputs of norms, activations and experts are not
+    kept, and the inputs of activations take :math:`w` bytes. Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps the inputs
+    of each operation, some of them whole on every tensor-parallel rank. :math:`k_A` is the ratio of measured to
+    predicted memory, from calibration.
 
     References
     ----------
     .. [korthikanti2022] table 2
+    .. [deepseekv3] sections 3.2.3 and 3.3.3: recomputed modules, and activations in 8 bits
+    .. [megatronlm] megatron/core/transformer/moe/README.md: fine-grained recomputation
 
     Examples
     --------
     >>> shape = (2.0, 384.0, 64.0, 256.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 256.0)
-    >>> layer_activation_bytes(1.0, 64.0, *shape, 1.0, "bf16", 1.0, 1.0, 1.0, 1.0, 1.25, 1.0) / 64.0
+    >>> layer_activation_bytes(1.0, 64.0, *shape, 1.0, "bf16", "none", 1.0, 1.0, 1.0, 1.0, 1.25, 1.0) / 64.0
     34.0
     """
     width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
     moe = moe_layers / layers
-    rows = layer_blocks * hidden_size * (2.0 + width + dropout)
-    inner = 2.0 + 2.0 * gated_ffn + width
-    routed = experts_per_token * (4.0 * hidden_size * expert_tensor_parallel + inner * expert_ffn_size)
+    kept = where(equal(recompute, "modules"), 0.0, 1.0)
+    rows = layer_blocks * hidden_size * (2.0 + kept * width + dropout)
+    inner = (1.0 + gated_ffn) * (kept * 2.0 + (1.0 - kept) * width) + kept * width
+    visits = (width + kept * 2.0) * hidden_size * expert_tensor_parallel
+    routed = experts_per_token * (visits + inner * expert_ffn_size)
     sparse = routed + shared_experts * inner * expert_ffn_size
     split = mixing_kept_bytes + width * mixing_outputs
     blocks = (ffn_layers - moe_layers) / layers * inner * ffn_size + moe * sparse
@@ -584,7 +590,7 @@ def layer_kept_bytes(
 
     Notes
     -----
-    Norms, activations and up-projections alone may be computed again: then a share :math:`\kappa` is kept. A share
+    Parts of a layer, such as its experts, may be computed again: then a share :math:`\kappa` is kept. A share
     :math:`\omega` of the inputs of recomputed layers may wait in the memory of the host.
 
     References

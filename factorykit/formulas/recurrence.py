@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factorykit.core.types import Numeric
-from factorykit.formulas.functions import where
+from factorykit.formulas.functions import equal, where
 
 
 def attention_layers(layers: Numeric, linear_attention_layers: Numeric) -> Numeric:
@@ -208,12 +208,14 @@ def mixing_kept_bytes(
     head_size: Numeric,
     rope_head_size: Numeric,
     value_head_size: Numeric,
+    q_lora_rank: Numeric,
     kv_lora_rank: Numeric,
     gated_attention: Numeric,
     linear_key_heads: Numeric,
     linear_key_size: Numeric,
     linear_value_heads: Numeric,
     linear_value_size: Numeric,
+    recompute: Numeric,
 ) -> Numeric:
     r"""Bytes of a token that attention and states of a mean layer keep for the backward, without scores and inputs.
 
@@ -224,22 +226,27 @@ def mixing_kept_bytes(
     Notes
     -----
     Numbers of 16 bits: query, key, value and gate; of a state the input and output of its convolution, its gate and its
-    output. States between chunks are computed again in the backward. Latent attention keeps keys of all heads.
+    output. States between chunks are computed again in the backward. Latent attention keeps keys of all heads, or the
+    :math:`2 (r_q + r_{kv} + d_r)` bytes of its latents where modules are recomputed, its up-projections among them.
 
     References
     ----------
     .. [korthikanti2022] table 2
     .. [dao2024] section 6: states of chunks
+    .. [deepseekv3] section 3.2.3: up-projections are computed again
 
     Examples
     --------
-    >>> mixing_kept_bytes(80.0, 80.0, 0.0, 64.0, 8.0, 128.0, 0.0, 128.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    >>> mixing_kept_bytes(80.0, 80.0, 0.0, 64.0, 8.0, 128.0, 0.0, 128.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
     20480.0
     """
     keys, values = linear_key_heads * linear_key_size, linear_value_heads * linear_value_size
     heads_kept = where(kv_lora_rank > 0.0, attention_heads, kv_heads)
     query = attention_heads * (head_size + rope_head_size + gated_attention * value_head_size)
     attending = 2.0 * (query + heads_kept * (head_size + value_head_size))
+    latents = 2.0 * (where(q_lora_rank > 0.0, q_lora_rank, query) + kv_lora_rank + rope_head_size)
+    again = where(equal(recompute, "modules"), where(kv_lora_rank > 0.0, 1.0, 0.0), 0.0)
+    attending = where(again > 0.0, latents, attending)
     return (attention_layers * attending + linear_attention_layers * 8.0 * (keys + values)) / layers
 
 

@@ -168,7 +168,7 @@ class TrainingRuns(Sourced):
     global_batch_tokens = number("1", "tokens of one step")
     precision = text("number format of matrix products", one_of=PRECISIONS)
     precision_stated = text("number format as the source writes it")
-    recompute = text("layers or parts recomputed in the backward pass", one_of=("none", "selective", "full"))
+    recompute = text("layers or parts recomputed in the backward pass", one_of=("none", "selective", "modules", "full"))
     kept_share = measured("kept_share")
     activation_offload_share = measured("activation_offload_share")
     recompute_stated = text("recomputation as the source writes it")

@@ -543,29 +543,32 @@ def stage_transfer_s(
     tensor_parallel: Numeric,
     pipeline_parallel: Numeric,
     virtual_stages: Numeric,
+    schedule: Numeric,
     scale_out_bytes_per_s: Numeric,
     sustained_out_share: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
     r"""Time in which one micro-batch crosses between stages, forward and backward.
 
-    .. math:: [p > 1]\; 4 v \left(\frac{2 T h}{t B_{out}} + \alpha\right) \cdot \tfrac12^{[v > 1]}
+    .. math:: [p > 1]\; 4 v \left(\frac{2 T h}{t B_{out}} + \alpha\right) \cdot \tfrac12^{[v > 1]}, \qquad
+        0 \quad \text{DualPipe}
 
     Notes
     -----
-    Sent and received, each way; interleaved schedules hide half.
+    Sent and received, each way; interleaved schedules hide half. DualPipe sends beside the work of another micro-batch.
 
     References
     ----------
     .. [narayanan2021] section 4.1: scatter and gather over tensor-parallel ranks
+    .. [deepseekv3] section 3.2.1: transfers between stages are hidden
 
     Examples
     --------
-    >>> round(stage_transfer_s(2048.0, 12288.0, 8.0, 8.0, 1.0, 2.5e10, 1.0, 0.0), 5)
+    >>> round(stage_transfer_s(2048.0, 12288.0, 8.0, 8.0, 1.0, "1f1b", 2.5e10, 1.0, 0.0), 5)
     0.00101
     """
     message_s = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * sustained_out_share)
-    exposed = where(virtual_stages > 1.0, 0.5, 1.0)
+    exposed = where(equal(schedule, "dualpipe"), 0.0, where(virtual_stages > 1.0, 0.5, 1.0))
     sending = 4.0 * virtual_stages * (message_s + scale_out_latency_s) * exposed
     return where(pipeline_parallel > 1.0, sending, 0.0)
 

@@ -249,6 +249,7 @@ def layer_elementwise_s(
     expert_ffn_size: Numeric,
     expert_biases: Numeric,
     precision: Numeric,
+    recompute: Numeric,
     tensor_parallel: Numeric,
     kept_rows_share: Numeric,
     elementwise_factor: Numeric,
@@ -263,8 +264,8 @@ def layer_elementwise_s(
 
     .. math::
         k_e \left[1 + (1 - f)(k_{eager} - 1)\right] \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s}
-        \left[\frac{10 n_b h}{t_s}
-        + \frac{(2 + 4 g) f + b_{mix} + b_{lora} + ((20 + 28 \beta) k + 4) h
+        \left[(10 + 4 \alpha) \frac{n_b h}{t_s}
+        + \frac{(1 + \alpha) (2 + 4 g) f + b_{mix} + b_{lora} + ((20 + 28 \beta) k + 4) h
         + (4 + 2 (1 - u) [\text{fp8}] + 3 [4 \text{ bits}]) (n_b h + o + f) [8 \text{ bits}]}{t}\right]
 
     Notes
@@ -276,6 +277,7 @@ def layer_elementwise_s(
     chip's maker (:math:`u`) find the scale of an 8-bit tensor where it is made; others read it once more.
     In 4 bits the tensor has a scale beside those of its blocks, and transposed copies are transformed before. Adapters
     add :math:`b_{lora}`. Eager code stores what fused kernels keep in registers. The year counts from 2022 to 2028.
+    Norms and activations run once more where modules are recomputed, :math:`\alpha = 1 / 2.2` of each of 2.2 passes.
 
     References
     ----------
@@ -287,7 +289,7 @@ def layer_elementwise_s(
     Examples
     --------
     >>> shape = (8192.0, 8192.0, 2.0, 61440.0, 0.0, 8192.0, 28672.0, 1.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
+    >>> round(layer_elementwise_s(*shape, "bf16", "none", 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
     0.00121
     """
     moe = moe_layers / layers
@@ -299,8 +301,9 @@ def layer_elementwise_s(
     scale = where(equal(precision, "fp8"), (1.0 - vendor_kernels) * SCALE_BYTES, two_levels)
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES + scale))
     cast = narrow * (layer_blocks * hidden_size + mixing_outputs + inner)
-    split = (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + adapter_bytes + routed + cast
-    moved = 10.0 * layer_blocks * hidden_size * kept_rows_share + split / tensor_parallel
+    again = where(equal(recompute, "modules"), 1.0 / (1.0 + BACKWARD_ELEMENTWISE), 0.0)
+    split = (1.0 + again) * (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + adapter_bytes + routed + cast
+    moved = (10.0 + 4.0 * again) * layer_blocks * hidden_size * kept_rows_share + split / tensor_parallel
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
     eager = 1.0 + (1.0 - fused_kernels) * (eager_traffic_factor - 1.0)
     return elementwise_factor * eager * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s

@@ -30,6 +30,7 @@ from factorykit.core.validation import (
     strings,
 )
 from factorykit.core.vocabulary import neutral_values, quantity
+from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers import frameworks
 from factorykit.engine.providers.accelerators import chips
@@ -38,7 +39,7 @@ from factorykit.model.performance import memory_calibration
 from factorykit.model.performance.fit_constants import Measured, priors
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
 from factorykit.model.performance.software import published_runs, shared_residual
-from factorykit.model.performance.training_runs import GIB, positive, software_of, tidied
+from factorykit.model.performance.training_runs import GIB, family, positive, software_of, tidied
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
         A polars frame with columns of the ``training_runs`` table, as many of them as are known, with ``step_time_s``
         or ``tokens_per_s_per_gpu``. Five different layouts are more informative than fifty similar ones.
     left_out
-        Family of published runs to start without, for validation; all are used by default.
+        Family of published runs to start without, for validation; by default all are in.
 
     Returns
     -------
@@ -292,8 +293,8 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
 
     Raises
     ------
-    ScenarioError
-        If no row can be used; the message has the reasons.
+    ScenarioError, UnknownName
+        If no row can be used; the message has the reasons. If there is no such family.
 
     Examples
     --------
@@ -306,7 +307,8 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
 
     frame = tidied(rows)
     measured = Measured(frame, laid_out=False)
-    start = constants(string("left_out", left_out))
+    groups = table("training_runs").select(pl.col("group").unique()).collect()["group"].drop_nulls()
+    start = constants(one_of("family of runs", left_out, [EVERYTHING, *sorted(set(map(family, groups)))]))
     excluded, without_step = _excluded(frame, measured, start)
     timed = [row for row in range(frame.height) if row not in excluded]
     memory = _memory(frame, measured, [*timed, *without_step], start)
@@ -481,7 +483,7 @@ def _memory(
     if measured.prepared.is_empty():
         return memory_calibration.Fit()
     usable = measured.prepared.filter(pl.col("row").is_in(list(used)))
-    memory = rows.select(positive(rows, "mem_gib_per_gpu") * GIB).to_series()
+    memory = rows.with_columns(memory_bytes=positive(rows, "mem_gib_per_gpu") * GIB)["memory_bytes"]
     return memory_calibration.fit(usable, memory, start)
 
 

@@ -13,9 +13,10 @@ import polars as pl
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.question import Chain, Question
-from factorykit.engine.resolve import layout_models, unused
+from factorykit.engine.resolve import layout_models
 from factorykit.engine.run import add_columns
 from factorykit.engine.step import Step, split
+from factorykit.engine.unused import unused
 from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.performance.activation_checkpointing import least_recomputed
@@ -33,6 +34,9 @@ MIN_SEQUENCE_PART: Final = 4096.0
 MAX_TENSOR: Final = 16.0
 MAX_EXPERT: Final = 64.0
 MAX_STAGES: Final = 64.0
+MODULES_YEAR: Final = 2025.5
+"""Year from which software recomputes norms, activation functions and up-projections of models with experts alone
+(``recompute_modules`` of Megatron-Core 0.13, July 2025)."""
 POWERS: Final = tuple(2.0**i for i in range(11))
 STAGES: Final = tuple(float(n) for n in range(1, int(MAX_STAGES) + 1) if 210**6 % n == 0)
 """Lengths of pipelines: products of powers of 2, 3, 5 and 7."""
@@ -78,7 +82,12 @@ CANDIDATES: Final = MappingProxyType(
         ),
         "micro_batch_size": Part((1.0, 2.0, 4.0, 8.0), lambda micro_batch_size: micro_batch_size >= 1.0),
         "zero_stage": Part((1.0, 2.0, 3.0), lambda zero_stage: zero_stage >= 1.0),
-        "recompute": Part(("none", "selective", "full"), lambda recompute: where(recompute == "", 0.0, 1.0) == 1.0),
+        "recompute": Part(
+            ("none", "selective", "modules", "full"),
+            lambda recompute, experts, software_year: (
+                where(recompute == "modules", where(experts > 1.0, software_year, 0.0), MODULES_YEAR) >= MODULES_YEAR
+            ),
+        ),
         "schedule": Part(
             ("1f1b", "dualpipe"), lambda schedule, experts: where(schedule == "dualpipe", experts, 2.0) > 1.0
         ),
@@ -121,7 +130,7 @@ def candidates(
     fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float]
 ) -> dict[str, list[Any]]:
     """Return the values to try for every part of a layout that is not fixed; ``choices`` replace the defaults."""
-    known = {"experts": 0.0, "layers": 1.0, "scale_up_domain": _domain(fixed), **fixed}
+    known = {"experts": 0.0, "layers": 1.0, "scale_up_domain": _domain(fixed), "software_year": MODULES_YEAR, **fixed}
     counts = list(counts)
 
     def default(name: str) -> list[Any]:

@@ -174,7 +174,7 @@ def recomputation(text: str) -> dict[str, Any]:
     >>> recomputation("selective (every 2nd layer)")["recompute_share"], recomputation("yes"), recomputation("custom")
     (0.5, {'recompute': 'full'}, {})
     >>> recomputation("AC: full"), recomputation("per-op selective"), recomputation("mla_up_proj, moe_act")
-    ({'recompute': 'full'}, {'recompute': 'selective'}, {'recompute': 'selective', 'kept_share': 0.6})
+    ({'recompute': 'full'}, {'recompute': 'selective'}, {'recompute': 'modules'})
     """
     lowered = re.sub(f"^{RECOMPUTED}", "", text.lower().strip())
     part = re.search(r"(\d+)(?: layers?)? ?(?:of|/|out of) ?(?:the |all )?(\d+)", lowered)
@@ -189,8 +189,10 @@ def recomputation(text: str) -> dict[str, Any]:
     if chunk:
         return {"recompute": "full", "recompute_layers_per_chunk": float(chunk[1]), **offload}
     kind = meaning("recompute", lowered)
-    cheap = kind == "selective" and re.search(r"\bmoe\b|up_proj|layernorm", lowered)
-    how = ({} if kind == "none" else offload) | ({"kept_share": 0.6} if cheap else {})
+    experts = kind == "selective" and re.search(r"\bmoe\b", lowered)
+    if kind == "selective" and not experts and re.search("up_proj|layernorm", lowered):
+        kind = "modules"
+    how = ({} if kind == "none" else offload) | ({"kept_share": 0.6} if experts else {})
     return {"recompute": kind, **how} if kind else {}
 
 

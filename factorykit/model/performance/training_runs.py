@@ -6,6 +6,7 @@ cannot be filled has the cause in ``reason``.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -16,8 +17,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from factorykit.core import validation
-from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.core import units, validation
+from factorykit.core.errors import FactorykitError, ScenarioError, short_repr, warn
 from factorykit.core.text_io import package_rows
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import accelerator_in, identify, known_key, letters
@@ -46,8 +47,21 @@ COUNTS, SOFTWARE, STATED, TEXTS, STATES = (
 NUMBERS: Final = {name for name, row in COLUMNS.items() if row["kind"] in ("count", "number")}
 SHAPE: Final = {name: row["architecture"] for name, row in COLUMNS.items() if row["architecture"]}
 """Columns of a shape, and their names in the table of architectures."""
-MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
-"""Columns of measurements that give a step time or a memory."""
+MEASURED: Final = {
+    "step_time_s": "seconds",
+    "tokens_per_s_per_gpu": "tokens per second",
+    "mfu": "a share, at most 1,",
+    "hfu": "a share, at most 1,",
+    "tflops_per_gpu": "TFLOP/s",
+    "mem_gib_per_gpu": "GiB",
+}
+"""Columns of measurements that give a step time or a memory, and their units."""
+MEASURED_IN: Final = {
+    "step_time_s": ("step_s", 1.0),
+    "tflops_per_gpu": ("peak_flop_per_s", 1e12),
+    "mem_gib_per_gpu": ("memory_peak_bytes", 2.0**30),
+}
+"""Quantities as which such cells are read where they have a unit, and the unit of the column."""
 WITHOUT_STEPS: Final = ("training_run", "cost_estimate", "reliability", "energy_measured")
 """Kinds of rows about whole runs."""
 MAX_COLUMNS_SHOWN: Final = 8
@@ -92,10 +106,6 @@ CHOICES: Final = {
 """Values of columns of text that are no quantities."""
 ADAM_BYTES: Final = (8.0, 4.0)
 """Bytes of the two moments of Adam per parameter, with a state of 32 bits and of 16 bits."""
-CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
-"""Share of the activations of models with experts that software of that year keeps: it recomputes norms, activation
-functions and up-projections at little cost (Megatron-Core's ``recompute_modules``), in recipes that do not state it.
-Selective recomputation of these modules or of whole expert layers (``moe``) keeps the same share."""
 FULL_GRADIENT_BYTES: Final = 4.0
 """Bytes per parameter of the 32-bit copy of the gradients that an update in fp16 training needs."""
 GRAPH_POOL: Final = 0.3
@@ -108,7 +118,7 @@ MLPERF_ADAPTERS: Final = {"lora_rank": 16.0, "lora_matrices": "attention", "adap
 LEAST_GAIN: Final = 0.02
 """Share of the stated parameters that one dense layer less has to explain."""
 LAST_FP16_YEAR: Final = 2022.0
-FP16_FRAMEWORKS: Final = (None, "megatron_lm", "megatron_deepspeed")
+FP16_FRAMEWORKS: Final = ("megatron_lm", "megatron_deepspeed")
 """Frameworks whose fp16 runs use software from before bf16 became the default, whenever they were published."""
 FABRICS: Final = {
     "omni_path": {"scale_out_share": 0.34},
@@ -731,14 +741,14 @@ def _recomputed_share(
     0.5
     """
     kind = row.get("recompute")
-    if kind not in ("none", "selective", "full"):
+    if kind not in ("none", "selective", "modules", "full"):
         return None
     if row.get("recompute_layers_per_chunk"):
         chunks = layout["pipeline_parallel"] * layout["virtual_stages"]
         return min(row["recompute_layers_per_chunk"] * chunks / layers, 1.0)
     if row.get("recompute_share") is not None:
         return float(row["recompute_share"])
-    return {"none": 0.0, "selective": selective, "full": 1.0}[kind]
+    return {"none": 0.0, "selective": selective, "modules": 0.0, "full": 1.0}[kind]
 
 
 def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
@@ -749,13 +759,17 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     precision = "fp8" if precision == "int8" else precision
     shape = _architecture(row, assumed)
     year = _year(row, precision, assumed)
+    if row.get("scale_out_bytes_per_s") is None and re.search(r"\d", str(row.get("network") or "")):
+        assumed.append("network")
     software = _software(row, chip, year, assumed)
     layout = _layout(row, year, assumed)
     if layout["zero_stage"] == 1.0:
         layout["zero_stage"] = max(software["zero_stage"], 1.0)
     share = _recomputed_share(row, layout, shape["layers"], software["selective_share"])
+    has_modules = year >= frameworks.releases().get(_framework(row) or "", {}).get("recompute_modules", math.inf)
     if share is None:
         assumed.append("recompute")
+        row["recompute"] = "modules" if has_modules and shape["experts"] > 1.0 else "none"
     if row.get("vp") is None and layout["pipeline_parallel"] > 1 and share is None and year >= 2023:
         assumed.append("virtual_stages")
     if year < 2023:
@@ -771,9 +785,9 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         **_adapters(row, precision, assumed),
         "chip_devices": row.get("chip_devices", 1.0),
         "precision": precision,
-        "recompute": "none" if share is None else row["recompute"],
+        "recompute": row["recompute"],
         "share_stated": share,
-        "kept_stated": row.get("kept_share") or 1.0,
+        "kept_share": row.get("kept_share") or 1.0,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "newton_schulz_steps": MUON_STEPS * (row.get("optimizer") == "muon"),
         **{name: row.get(name) or 0.0 for name in OFFLOADED},
@@ -829,16 +843,38 @@ def tidied(rows: Any) -> pl.DataFrame:
         if frame.schema[name].is_nested():
             raise ScenarioError(f"column {name} is {frame.schema[name]}; give one number or text a row")
     texts = [name for name in read if name in TEXTS or not frame.schema[name].is_numeric()]
-    return frame.with_columns(pl.col(texts).cast(pl.String, strict=False).str.strip_chars())
+    frame = frame.with_columns(pl.col(texts).cast(pl.String, strict=False).str.strip_chars())
+    _warn_of_unread(frame)
+    return frame
 
 
 def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr:
     """Return a column as numbers above zero and up to ``most``; other cells are null."""
     number = pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.Float64)
     if rows.schema.get(name) == pl.String:
-        number = number.map_elements(source_terms.number, return_dtype=pl.Float64)
+        number = number.map_elements(lambda text: _number_in(name, text), return_dtype=pl.Float64)
     number = number.cast(pl.Float64, strict=False)
     return pl.when((number > 0.0) & (number <= most)).then(number)
+
+
+def _number_in(name: str, text: str) -> float | None:
+    """Return the number in a cell, in the unit of its column where the cell has another, or None."""
+    if (plain := source_terms.number(text)) is None and name in MEASURED_IN:
+        row, unit = MEASURED_IN[name]
+        with contextlib.suppress(ScenarioError):
+            return units.parse(quantity(row), text) / unit
+    return plain
+
+
+def _warn_of_unread(rows: pl.DataFrame) -> None:
+    """Warn of measured cells that are not numbers of their column, which nothing is compared with."""
+    for name in (name for name in MEASURED if name in rows.columns):
+        read = positive(rows, name, 1.0 if name in ("mfu", "hfu") else MAX_NUMBER)
+        given = pl.col(name).cast(pl.String, strict=False)
+        lost = rows.filter(given.is_not_null() & (given != "") & read.is_null())[name].unique(maintain_order=True)
+        if not lost.is_empty():
+            cells = ", ".join(map(short_repr, lost.head(3)))
+            warn(f"{name} = {cells} {'is' if lost.len() == 1 else 'are'} not compared; give {MEASURED[name]} above 0")
 
 
 def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
@@ -927,10 +963,6 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
     plain = _counted(ready.drop("accelerator"))
     room, needed = ready["accelerator_memory_bytes"], "memory_needed_bytes"
     calibrated = [pl.lit(value).alias(name) for name, value in (memory or {}).items()]
-    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share"), *calibrated), needed)[needed]
-    cheap = ready["share_stated"].is_null() & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
-    kept = pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(pl.col("kept_stated"))
-    plain = plain.with_columns(kept.alias("kept_share")).drop("kept_stated")
     none, first, full = (
         evaluate(plain.with_columns(pl.lit(share).alias("recompute_share"), *calibrated), needed)[needed]
         for share in (0.0, FIRST_LAYER, 1.0)

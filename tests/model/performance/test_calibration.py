@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.core.errors import NotInstalled, ScenarioError
+from factorykit.core.errors import NotInstalled, ScenarioError, UnknownName
 from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.gaussian_process import Fit, calibrated_scale
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
@@ -36,6 +36,17 @@ def test_five_rows_halve_the_error_of_the_others(runs, calibrated):
     before = errors(fk.validate(others), "group")["median_absolute_error"][0]
     after = errors(fk.validate(others, calibration=calibrated), "group")["median_absolute_error"][0]
     assert after < 0.5 * before
+
+
+def test_rows_need_no_column_of_memory(runs):
+    own = runs.head(5).drop("mem_gib_per_gpu")
+    assert fk.calibrate(own).rows == 5
+
+
+@pytest.mark.parametrize("family", ["all_inn", ""])
+def test_an_unknown_family_to_leave_out_is_refused(runs, family):
+    with pytest.raises(UnknownName, match="no family of runs"):
+        fk.calibrate(runs.head(5), left_out=family)
 
 
 def test_rows_without_a_layout_can_be_used():
@@ -156,6 +167,7 @@ def test_an_outlier_moves_predictions_little(runs):
     assert (moved / plain).median() == pytest.approx(1.0, abs=0.08)
 
 
+@pytest.mark.filterwarnings("ignore:.*is not compared")
 @pytest.mark.parametrize(
     ("change", "word"),
     [

@@ -6,7 +6,7 @@ import pytest
 import factorykit as fk
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
 from factorykit.core.vocabulary import vocabulary
-from factorykit.model.performance.layouts import CANDIDATES, PARTS
+from factorykit.model.performance.layouts import CANDIDATES, PARTS, candidates
 
 A100 = {"accelerators": 512, "accelerator": "a100_sxm_80gb"}
 
@@ -259,3 +259,21 @@ def test_the_layout_of_llama_3_405b_comes_near_its_measured_step() -> None:
     layout = {name: values[0] for name, values in published.items()} | {name: best[name] for name in parts}
     again = {**fk.architecture("llama_3_1_405b"), **cluster, "global_batch_size": 2048, **layout}
     assert fk.evaluate(again, "step_s")["step_s"] == pytest.approx(best["step_s"], rel=1e-12)
+
+
+def test_deepseek_v3_fits_as_it_was_run_and_comes_near_its_step() -> None:
+    """PP16, EP64, DualPipe and modules recomputed on 2,048 H800; 19.9 s a step (DeepSeek-V3; Insights, table 4)."""
+    cluster = {"accelerators": 2048, "accelerator": "h800_sxm", "precision": "fp8"}
+    layout = {"pipeline_parallel": [16], "expert_parallel": [64], "tensor_parallel": [1], "micro_batch_size": [1]}
+    layout |= {"schedule": ["dualpipe"], "recompute": ["none", "modules"]}
+    found = fk.search("deepseek_v3", cluster, global_batch_size=15360, choices=layout).collect()
+    best = found.filter(virtual_stages=1.0, context_parallel=1.0, zero_stage=1.0).row(0, named=True)
+    assert best["recompute"] == "modules"
+    assert best["memory_peak_bytes"] < 0.9 * 80e9
+    assert best["step_s"] == pytest.approx(19.9, rel=0.12)
+
+
+@pytest.mark.parametrize(("year", "experts", "tried"), [(2025.0, 256.0, 3), (2026.0, 0.0, 3), (2026.0, 256.0, 4)])
+def test_modules_are_recomputed_in_models_with_experts_once_software_can(year, experts, tried) -> None:
+    fixed = {"experts": experts, "software_year": year, "layers": 61.0, "sequence_length": 4096.0}
+    assert len(candidates({**fixed, "scale_up_domain": 8.0}, {}, [256.0])["recompute"]) == tried

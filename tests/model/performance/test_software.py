@@ -73,7 +73,7 @@ def test_rows_without_their_family_are_covered_in_each_stratum():
 
 def test_every_feature_has_a_release_and_a_source():
     features = fk.table("framework_features").collect()
-    assert set(features["quantity"]) == {*frameworks.FROM, "layer_graphs"}
+    assert set(features["quantity"]) == {*frameworks.FROM, "layer_graphs", "recompute_modules"}
     assert features["since_year"].is_between(2019.0, 2027.0).all()
     assert features.select((pl.col("source").is_not_null() & pl.col("locator").is_not_null()).all()).item()
     known = set(fk.table("sources").collect()["source"])

@@ -281,6 +281,7 @@ def test_a_column_of_lists_is_refused():
         fk.validate(pl.DataFrame([RUN | {"tp": [4]}]))
 
 
+@pytest.mark.filterwarnings("ignore:.*is not compared")
 @pytest.mark.parametrize(
     "stated",
     [{"step_time_s": 0.0}, {"step_time_s": -1.0}, {"step_time_s": math.nan}, {"mfu": 43.0}, {"tflops_per_gpu": 4e14}],
@@ -356,6 +357,37 @@ def test_a_flop_rate_is_a_step_time():
     assert found[0] == pytest.approx(flop / 400e12)
     assert found[1] == pytest.approx(4 / 3 * flop / 400e12)
     assert found[2] == pytest.approx(flop / (0.4 * counted["peak_16bit_flop_per_s"][0]))
+
+
+@pytest.mark.parametrize(
+    ("column", "written", "plain"),
+    [
+        ("step_time_s", "17.5 s", 17.5),
+        ("step_time_s", "17500 ms", 17.5),
+        ("tflops_per_gpu", "0.4 PFLOP/s", 400.0),
+        ("mfu", "40%", 0.4),
+    ],
+)
+def test_measurements_may_have_units(column, written, plain):
+    values = [fk.validate(pl.DataFrame([RUN | {column: cell}]))["measured_s"][0] for cell in (written, plain)]
+    assert values[0] == values[1] is not None
+
+
+@pytest.mark.parametrize(("column", "cell"), [("step_time_s", "17,5"), ("mfu", 40.0)])
+def test_a_measurement_that_cannot_be_read_is_reported(column, cell):
+    with pytest.warns(fk.FactorykitWarning, match=f"{column} = {cell!r} is not compared"):
+        assert fk.validate(pl.DataFrame([RUN | {column: cell}]))["measured_s"][0] is None
+
+
+def test_a_network_whose_rate_cannot_be_read_is_among_the_assumptions():
+    found = fk.validate(pl.DataFrame([RUN | {"network": text} for text in ("100 Gb/s Ethernet", "1x100 Gb/s")]))
+    assert ["network" in assumed.split(", ") for assumed in found["assumed"]] == [True, False]
+
+
+def test_a_stated_year_holds_for_both_formats_of_16_bits():
+    rows = pl.DataFrame([RUN | {"precision": precision, "year": 2025} for precision in ("bf16", "fp16")])
+    bf16, fp16 = fk.validate(rows)["step_s"]
+    assert fp16 == pytest.approx(bf16, rel=0.1)
 
 
 def test_numbers_written_as_text_are_numbers():
