@@ -25,18 +25,17 @@ from factorykit.model.economics.build_or_rent import build_or_rent as build_or_r
 from factorykit.model.economics.rent import rent as rent
 from factorykit.model.economics.trend import price_performance as price_performance
 from factorykit.model.economics.trend import trend as trend
+from factorykit.model.operations.run_plan import FailureCause as FailureCause
+from factorykit.model.operations.run_plan import Maintenance as Maintenance
+from factorykit.model.operations.run_plan import Tier as Tier
 from factorykit.model.operations.schedule import Cluster as Cluster
 from factorykit.model.operations.schedule import Policy as Policy
 from factorykit.model.operations.schedule import schedule as schedule
-from factorykit.model.operations.simulate import FailureCause as FailureCause
-from factorykit.model.operations.simulate import Maintenance as Maintenance
-from factorykit.model.operations.simulate import Tier as Tier
 from factorykit.model.operations.simulate import simulate as simulate
 from factorykit.model.operations.simulate import timeline as timeline
 from factorykit.model.operations.workload import workload as workload
 from factorykit.model.performance.calibration import Calibration as Calibration
 from factorykit.model.performance.calibration import calibrate as calibrate
-from factorykit.model.performance.hf_config import read_hf_config as read_hf_config
 from factorykit.model.performance.search import search as search
 from factorykit.model.planning.plan import Plan as Plan
 from factorykit.model.planning.plan import plan as plan
@@ -46,7 +45,6 @@ from factorykit.model.post_training.plan import PostTrainingPlan as PostTraining
 from factorykit.model.post_training.plan import post_train as post_train
 from factorykit.model.post_training.validate import validate_post_training as validate_post_training
 from factorykit.model.reliability import checkpoint_patterns as checkpoint_patterns
-from factorykit.model.reliability import fault_traces as fault_traces
 from factorykit.model.reliability import lifetimes as lifetimes
 from factorykit.model.reliability import reliability as reliability
 from factorykit.model.reliability import replicas as replicas
@@ -54,6 +52,7 @@ from factorykit.model.scenario.accelerators import accelerator as accelerator
 from factorykit.model.scenario.architectures import architecture as architecture
 from factorykit.model.scenario.compare import compare as compare
 from factorykit.model.scenario.compare import decompose as decompose
+from factorykit.model.scenario.hf_config import read_hf_config as read_hf_config
 from factorykit.model.scenario.presets import preset as preset
 from factorykit.model.scenario.presets import presets as presets
 from factorykit.model.scenario.scenario import Scenario as Scenario

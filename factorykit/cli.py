@@ -562,8 +562,6 @@ def _count(text: str) -> int:
 
 
 def _search(options: argparse.Namespace) -> int:
-    file = Path(options.model)
-    model = fk.read_hf_config(file) if file.exists() else options.model
     cluster: dict[str, Any] = {"sequence_length": options.sequence_length}
     for part in options.cluster.split(","):
         name, equals, text = part.partition("=")
@@ -571,9 +569,9 @@ def _search(options: argparse.Namespace) -> int:
     batch = quantity("global_batch_size").check(options.global_batch_size)
     asked: dict[str, Any] = {"global_batch_size": batch, "objective": options.objective}
     asked |= {"assume": options.assume, "calibration": _calibrated(options), "framework": options.framework}
-    best = fk.search(model, cluster, **asked).head(options.rows).collect()
+    best = fk.search(options.model, cluster, **asked).head(options.rows).collect()
     if best.is_empty():
-        rules = fk.search(model, cluster, **asked, keep_excluded=True).collect()["excluded_by"]
+        rules = fk.search(options.model, cluster, **asked, keep_excluded=True).collect()["excluded_by"]
         print("no layout works; the rules that exclude them:", file=sys.stderr)
         for rule, count in rules.value_counts(sort=True).iter_rows():
             print(f"{count:>9,}  {rule}", file=sys.stderr)

@@ -49,6 +49,7 @@ CALLS = (
     "fk.architecture('Llama 3 71B')",
     "fk.accelerator('mine', like='H1000')",
     "fk.accelerator('h100_sxm', tdp=700)",
+    "fk.accelerator('mine', like='b200', peak_16bit_flop_per_s='5 PFLOP/s')",
     "fk.Scenario(mfu=38.0)",
     "fk.table('cluster')",
     "fk.sources('clusters', 'meta_24')",

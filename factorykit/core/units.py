@@ -81,7 +81,9 @@ NOUNS: Final = (
     | dict.fromkeys(("person", "people"), "people")
 )
 """Counted objects by the nouns that users write, as the vocabulary calls them."""
-POWERS_OF_TWO: Final = frozenset({"sequence_length", "attention_window", "vocabulary_size"})
+POWERS_OF_TWO: Final = frozenset(
+    {"sequence_length", "attention_window", "vocabulary_size", "input_tokens", "output_tokens", "output_limit_tokens"}
+)
 """Counts for which ``8k`` may mean 8,000 or 8,192."""
 
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<money>[$€£¥]?)\s*(?P<digits>(?:\d[\d,_]*)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*")

@@ -21,7 +21,7 @@ from factorykit.core.units import example
 from factorykit.core.validation import boolean, frame_schema, is_frame, mapping, polars_frame, strings
 from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity, vocabulary
 from factorykit.data.identifiers import identify
-from factorykit.engine import assumptions, floats, frames
+from factorykit.engine import assumptions, floats, frames, unused
 from factorykit.engine.answer import Answer
 from factorykit.engine.emit import sql
 from factorykit.engine.emit.javascript import chain_function
@@ -171,7 +171,7 @@ class Question:
         if self.outputs is not None:
             with suppress(MissingQuantity, CycleError):
                 try:
-                    floats.check_used(self.shape(), self.values, self.sources, is_frame=self.frame is not None)
+                    unused.check_used(self.shape(), self.values, self.sources, is_frame=self.frame is not None)
                 except ScenarioError:
                     self.check_consistency()
                     raise

@@ -27,7 +27,6 @@ from factorykit.engine.step import (
     SPECIFICATION,
     Step,
     alternative,
-    ancestors,
     constant,
     leaves,
 )
@@ -147,11 +146,11 @@ def consistency(shape: Shape) -> tuple[tuple[str, tuple[Step, ...]], ...]:
         if quantity(name).is_derived:
             calibrated = constants.APPLY_WITH in shape.given
             rest = replace(shape, given=shape.given - {name}, outputs=(name,), assume=False, calibrated=calibrated)
-            pairs += [(name, resolution.steps)] if (resolution := _resolved(rest)) else []
+            pairs += [(name, resolution.steps)] if (resolution := resolve_or_none(rest)) else []
     return tuple(pairs)
 
 
-def _resolved(shape: Shape) -> Resolution | None:
+def resolve_or_none(shape: Shape) -> Resolution | None:
     """Return the steps to the outputs, or None where quantities are missing or depend on themselves."""
     try:
         return resolve(shape)
@@ -164,139 +163,15 @@ def compared(shape: Shape) -> frozenset[str]:
     return frozenset(given for name, steps in consistency(shape) for given in (name, *leaves(steps)))
 
 
-@lru_cache(maxsize=512)
-def assumed_otherwise(shape: Shape) -> tuple[tuple[str, tuple[Step, ...], tuple[str, ...]], ...]:
-    """Return the given derived quantities that the outputs do not use and that defaults determine otherwise.
-
-    Each comes with the steps that lead to it instead, and the defaults. They are defaults of the outputs, too, or the
-    quantity could replace an assumption on the way to the outputs.
-    """
-    resolution = resolve(shape)
-    users = _users(resolution)
-    idle = []
-    derived = [name for name in sorted(shape.given.difference(resolution.leaves)) if quantity(name).is_derived]
-    for name in derived if resolution.defaults else ():
-        if instead := _resolved(replace(shape, given=shape.given - {name}, outputs=(name,))):
-            shared = tuple(default for default in instead.defaults if name in users or default in resolution.defaults)
-            idle += [(name, instead.steps, shared)] if shared else []
-    return tuple(idle)
-
-
-class User(NamedTuple):
-    """The way to use an unused quantity: an alternative model of a step, or the step's own formula.
-
-    It is wanted where an assumption stands for the step, and the formula or the condition of the model applies; where
-    the quantity is a result and the given ones alone determine the model; or where only alternative models have the
-    quantity as input. ``missing`` are its further inputs.
-    """
-
-    step: str
-    model: str
-    is_wanted: bool = False
-    missing: tuple[str, ...] = ()
-
-    @property
-    def using(self) -> dict[str, str]:
-        """The choice of the alternative model, if there is one."""
-        return {} if self.model == self.step else {self.step: self.model}
-
-
-@lru_cache(maxsize=512)
-def unused(shape: Shape) -> Mapping[str, User]:
-    """Return the given quantities that could replace an assumption on the way to the outputs and are not used.
-
-    Each comes with what would use it. Without ``assume`` only those of wanted models are listed. A quantity from which
-    a given one is otherwise computed is left out: that one is given instead.
-    """
-    resolution = resolve(shape)
-    users = _users(resolution)
-    idle = shape.given.intersection(users) - resolution.used - compared(shape)
-    users_of_idle = {name: _with_missing(users[name], name, shape) for name in sorted(idle)}
-    if not all(user.is_wanted for user in users_of_idle.values()):
-        replaced = frozenset[str]().union(*(_computed_from(name, shape) for name in resolution.leaves))
-        users_of_idle = {name: user for name, user in users_of_idle.items() if user.is_wanted or name not in replaced}
-    return MappingProxyType(users_of_idle)
-
-
 def is_of_accelerator(name: str) -> bool:
     """Return whether an accelerator has a value of its own of a quantity: a specification or a default."""
     return name in _specifications() or defaults.by_accelerator(name) is not None
 
 
-@lru_cache(maxsize=512)
-def overridden(shape: Shape) -> tuple[str, ...]:
-    """Return the given specifications that are used in place of those of a given accelerator."""
-    if accelerators.KEY not in shape.given:
-        return ()
-
-    def is_brought(name: str) -> bool:
-        supply = _Supply(replace(shape, given=shape.given - {name}))
-        step = supply.get(name) or supply.default(name)
-        return step is not None and accelerators.KEY in step.arguments
-
-    return tuple(name for name in resolve(shape).leaves if is_brought(name))
-
-
-def _computed_from(name: str, shape: Shape) -> set[str]:
-    """Return what a given quantity would be computed from, without constants of ours, if it were not given."""
-    instead = _resolved(replace(shape, given=shape.given - {name}))
-    steps = instead.steps if instead else ()
-    causes = ancestors((name,), steps)
-    return set() if any(s.origin == DEFAULT and not s.arguments and s.quantity in causes for s in steps) else causes
-
-
-def _users(resolution: Resolution) -> dict[str, User]:
-    """Return the quantities that could replace an assumption, each with the nearest formula or alternative model.
-
-    Wanted ones come first.
-    """
-    given, formulas = resolution.shape.given, _formulas()
-    assumed: dict[str, Step] = {}
-    for step in resolution.steps:
-        if step.origin in (DEFAULT, NEUTRAL) or not assumed.keys().isdisjoint(step.arguments):
-            assumed[step.quantity] = step
-    ways: list[tuple[str, User]] = []
-    for name, step in assumed.items():
-        is_free = step.origin in (DEFAULT, NEUTRAL)
-        own = formulas[name].arguments if resolution.shape.assume and name in formulas else ()
-        models = [model for model in quantity(name).alternatives if model not in resolution.computed]
-        is_met = {model: is_free and not given.isdisjoint(quantity(model).used_when) for model in models}
-        ways += [(need, User(name, name, is_free)) for need in own]
-        ways += [(model, User(name, model, is_met[model])) for model in models]
-    ways.sort(key=lambda way: not quantity(way[1].model).used_when)
-    known = given | resolution.computed
-    users: dict[str, User] = {}
-    for is_wanted in (True, False) if resolution.shape.assume else (True,):
-        level = [way for way in ways if way[1].is_wanted == is_wanted]
-        while new := dict.fromkeys(way for way in level if way[0] not in users):
-            users |= dict(reversed(new))
-            next_ones = (way for way in new if users[way[0]] == way[1] and way[0] in formulas and way[0] not in known)
-            level = [(need, user) for name, user in next_ones for need in formulas[name].arguments]
-    return users
-
-
-@cache
-def _inputs_of_alternatives() -> frozenset[str]:
-    """Return the quantities that only alternative models need."""
-    models = {model for row in vocabulary().values() for model in row.alternatives}
-    needs = {model: frozenset(arguments(formula)) for model, formula in catalogue().items()}
-    standard = frozenset[str]().union(*(needs[name] for name in needs.keys() - models))
-    return frozenset[str]().union(*(needs[name] for name in models)) - standard
-
-
-def _with_missing(user: User, name: str, shape: Shape) -> User:
-    """Return the user of a quantity with its further inputs; of an unwanted model only where it needs the quantity."""
-    is_input = name == user.model or name in _formulas()[user.model].arguments
-    model = replace(shape, outputs=(user.model,), assume=False)
-    is_wanted = user.is_wanted or name in _inputs_of_alternatives()
-    is_wanted = is_wanted or (is_input and bool(user.using) and quantity(name).is_derived and bool(_resolved(model)))
-    if not is_wanted and not is_input:
-        return User("", "")
-    try:
-        resolve(replace(model, assume=shape.assume))
-    except MissingQuantity as error:
-        return user._replace(is_wanted=is_wanted, missing=error.missing)
-    return user._replace(is_wanted=is_wanted)
+def supplied(name: str, shape: Shape) -> Step | None:
+    """Return the step that has a quantity of its own accord or by default, or None if there is none."""
+    supply = _Supply(shape)
+    return supply.get(name) or supply.default(name)
 
 
 class _Supply:
@@ -324,7 +199,7 @@ class _Supply:
             self.alternatives.get(name)
             or self.filled.get(name)
             or (self._specification(name) if self.has_accelerator else None)
-            or _formulas().get(name)
+            or formula_steps().get(name)
             or (_calibrated().get(name) if self.shape.calibrated else None)
         )
 
@@ -422,7 +297,7 @@ def _is_computable(models: Mapping[str, str], shape: Shape) -> bool:
     if not shape.given.isdisjoint(models) or not all(_is_applicable(model, shape.given) for model in models.values()):
         return False
     using = tuple(sorted({**dict(shape.using), **models}.items()))
-    return _resolved(replace(shape, outputs=tuple(models.values()), using=using)) is not None
+    return resolve_or_none(replace(shape, outputs=tuple(models.values()), using=using)) is not None
 
 
 def _needs(outputs: Iterable[str], supply: _Supply) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
@@ -442,7 +317,8 @@ def _needs(outputs: Iterable[str], supply: _Supply) -> tuple[dict[str, tuple[str
 
 
 @cache
-def _formulas() -> Mapping[str, Step]:
+def formula_steps() -> Mapping[str, Step]:
+    """Return the step of each formula, and of each neutral value, by quantity."""
     neutral = {name: constant(name, value, NEUTRAL) for name, value in neutral_values().items()}
     return MappingProxyType(
         neutral | {name: Step(name, formula, arguments(formula)) for name, formula in catalogue().items()}

@@ -18,7 +18,7 @@ from factorykit.core.vocabulary import quantity
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.question import Question
 from factorykit.model.economics.build_or_rent import build_or_rent
-from factorykit.model.operations.run_plan import NEEDED, plan
+from factorykit.model.operations.run_plan import NEEDED, run_plan
 
 CHIPS = fk.table("accelerators").collect()["accelerator"].to_list()
 PRESETS = fk.presets()["preset"].to_list()
@@ -202,7 +202,7 @@ def test_a_simulation_starts_from_the_numbers_of_the_scenario() -> None:
         found = _answers(run, NEEDED)
         if len(found) == len(NEEDED):
             compared += 1
-            start = plan(run)
+            start = run_plan(run)
             times = ("training_s", "checkpoint_interval_s", "cluster_mtbf_s")
             assert (start.training_s, start.interval_s, start.mtbf_s) == pytest.approx(tuple(found[n] for n in times))
     assert compared

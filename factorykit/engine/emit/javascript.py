@@ -21,7 +21,7 @@ from factorykit.formulas import arguments
 from factorykit.formulas.expressions import Call, Lookup, Number, Symbol, Term, Word, infix, steps, term
 
 SPACED: Final = re.compile(r" ([*/%<>=?:&|]+|[-+]) (?![-+])")
-"""Operators, whose spaces are left away: the script is read with the first page."""
+"""Operators, whose spaces are omitted: the script is read with the first page."""
 NAME: Final = re.compile(r""""[^"]*"|'[^']*'|(?<![\w.$])([A-Za-z_]\w*)""")
 """A name that is no property, apart from words in quotation marks."""
 KEYWORDS: Final = {"as", "do", "if", "in", "is", "of", "for", "let", "new", "try", "var"}

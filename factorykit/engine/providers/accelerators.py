@@ -97,14 +97,19 @@ def chip_in(hardware: str | None) -> Mapping[str, Any]:
 
 
 @cache
-def evidence() -> Mapping[str, frozenset[str]]:
-    """Return the families of measured training runs seen on each accelerator."""
-    rows = tables.table("training_runs").select("accelerator", "layers", "kind", "group").collect()
-    seen: dict[str, set[str]] = {}
-    for chip, layers, kind, group in rows.iter_rows():
-        if chip and layers and kind in ("throughput", "mlperf"):
-            seen.setdefault(chip, set()).add(group.partition("-")[0])
-    return MappingProxyType({chip: frozenset(families) for chip, families in seen.items()})
+def evidence(*by: str) -> Mapping[tuple[str, ...], float]:
+    """Return the number of families of measured training runs seen with each combination of accelerator, framework ...
+
+    >>> evidence("accelerator")["h100_sxm",] > evidence("framework", "vendor")["nanotron", "NVIDIA"]
+    True
+    """
+    import polars as pl
+
+    vendors = tables.table("accelerators").select("accelerator", "vendor")
+    runs = tables.table("training_runs").filter(pl.col("kind").is_in(["throughput", "mlperf"]), pl.col("layers") > 0)
+    families = pl.col("group").str.split("-").list.first().n_unique().cast(pl.Float64)
+    seen = runs.join(vendors, on="accelerator").drop_nulls(by).group_by(by).agg(families).collect()
+    return {tuple(key): count for *key, count in seen.iter_rows()}
 
 
 def _first_launch(chip: Mapping[str, Any]) -> float:
@@ -164,7 +169,7 @@ BROUGHT: Final[Mapping[str, Callable[[Mapping[str, Any], str], float | None]]] =
         "design_j_per_flop": _design_j_per_flop,
         "exponentials_per_s": _exponentials_per_s,
         "matrix_tile": lambda chip, _: chip["matrix_tile"] or float(neutral_values()["matrix_tile"]),
-        "evidence_families": lambda chip, _: float(len(evidence().get(chip["accelerator"], ()))),
+        "evidence_families": lambda chip, _: evidence("accelerator").get((chip["accelerator"],), 0.0),
     }
 )
 """Specifications, and how each is read from the row of an accelerator; None where the tables have no value."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from factorykit.core.vocabulary import neutral_values
 from factorykit.data.tables import table
+from factorykit.engine.providers.accelerators import evidence
 from factorykit.formulas import catalogue
 
 FROM: Final = (
@@ -67,7 +68,7 @@ def _names(is_publication: bool) -> tuple[tuple[re.Pattern[str], str], ...]:
 def find(text: str, *, is_publication: bool = False) -> str | None:
     """Return the key of the framework in a description of software, or None; the longest name counts.
 
-    What stands in brackets is what a framework builds on, and counts where nothing else is a name. In a publication,
+    The framework it builds on is given in parentheses, and counts where nothing else is a name. In a publication,
     names that may also be of a publisher or a model do not count.
 
     >>> find("Megatron-Bridge 0.4.2 / Megatron-Core"), find("MLPerf container (NeMo)"), find("own software")
@@ -83,18 +84,6 @@ def find(text: str, *, is_publication: bool = False) -> str | None:
     return next((key for pattern, key in names if r"\(" in pattern.pattern or pattern.search(before)), None) or next(
         (key for _, key in names), None
     )
-
-
-@cache
-def evidence() -> Mapping[tuple[str, str], frozenset[str]]:
-    """Return the families of measured training runs seen with each framework on the chips of each vendor."""
-    rows = table("training_runs").select("framework", "accelerator", "layers", "kind", "group").collect()
-    vendors = dict(table("accelerators").select("accelerator", "vendor").collect().iter_rows())
-    seen: dict[tuple[str, str], set[str]] = {}
-    for key, chip, layers, kind, group in rows.iter_rows():
-        if key and chip and layers and kind in ("throughput", "mlperf"):
-            seen.setdefault((key, vendors[chip]), set()).add(group.partition("-")[0])
-    return {key: frozenset(families) for key, families in seen.items()}
 
 
 def features(framework: str, software_year: float, vendor: str, scale_up_domain: float = 8.0) -> dict[str, float]:
@@ -113,7 +102,7 @@ def features(framework: str, software_year: float, vendor: str, scale_up_domain:
     return {
         "vendor_kernels": row["vendor_kernels"] if own else 0.0,
         "fused_kernels": row["fused_kernels"],
-        "evidence_software": float(len(evidence().get((framework, vendor), ()))),
+        "evidence_software": evidence("framework", "vendor").get((framework, vendor), 0.0),
         "reduced_bytes_per_parameter": row["reduced_bytes"] or 2.0,
         "grouped_tile_tokens": (row["grouped_tile_tokens"] or 0.0) if own else 0.0,
         "tensorwise_shards": row["tensorwise_shards"] or 0.0,

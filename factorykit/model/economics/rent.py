@@ -8,12 +8,12 @@ from typing import Any, Final
 import polars as pl
 
 from factorykit.core.errors import ScenarioError
-from factorykit.core.validation import boolean, frame
+from factorykit.core.validation import boolean, cells, frame
 from factorykit.core.vocabulary import parse_columns, vocabulary
 from factorykit.data.tables import table
-from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.question import Question
 from factorykit.engine.resolve import compared
+from factorykit.engine.unused import warn_of_idle
 
 NEVER_S: Final = 1e15
 """Mean time between reclaims of capacity that is not reclaimed: 30 million years. [s]"""
@@ -24,7 +24,7 @@ TEXTS: Final = ("provider", "kind")
 
 def rent(
     inputs: Mapping[str, Any],
-    offers: pl.DataFrame | None = None,
+    offers: pl.DataFrame | list[dict[str, Any]] | None = None,
     *,
     whole: bool = True,
     using: Mapping[str, str] | None = None,
@@ -39,7 +39,7 @@ def rent(
         ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and ``transfer_bytes`` if an offer has a price of egress.
         ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
     offers
-        One row per offer: ``provider``, ``rental_usd_per_accelerator_h``, and where known ``kind``,
+        A frame, or a list of rows: ``provider``, ``rental_usd_per_accelerator_h``, and where known ``kind``,
         ``offered_accelerators`` (null: unknown, and never counted as enough), ``spot_reclaim_mtbf_s`` (null: never
         reclaimed), ``egress_usd_per_byte`` (null: free; the price at the present location of the data). Any other
         quantity overrides that of the run. By default the cheapest on-demand offer of each provider in the table for
@@ -144,13 +144,16 @@ def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
     ScenarioError
         If it is not a frame, has no rows, or lacks a column.
     """
+    if isinstance(offers, list):
+        rows = [cells("one of offers", row) for row in offers]
+        offers = pl.DataFrame(rows, None if rows else needed, infer_schema_length=None, strict=False)
     offers = frame("offers", offers, needed)
     if offers.is_empty():
         raise ScenarioError("offers have no rows; give at least one")
     return offers
 
 
-def _completed(offers: pl.DataFrame, wanted: float, values: Mapping[str, Any]) -> pl.DataFrame:
+def _completed(offers: Any, wanted: float, values: Mapping[str, Any]) -> pl.DataFrame:
     """Return the offers with given values, or defaults: never reclaimed, free egress.
 
     ``is_known`` marks those with a known number of accelerators; the others are priced as if they had enough.

@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import polars as pl
 
+from factorykit.core.constants import JULIAN_DAYS_PER_YEAR
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import float_columns, frame, one_of, probability, string
 from factorykit.data.tables import table
 from factorykit.formulas.cost import LOG_TWO, accelerator_usd_per_flop_per_s, real_usd
 
-DAYS_PER_YEAR: Final = 365.25
-"""Mean length of a calendar year. [d]"""
 PRICE: Final = "accelerator_usd_per_flop_per_s"
 PRECISIONS: Final = {"peak_16bit_flop_per_s": "16 bits, matrix units", "peak_32bit_flop_per_s": "32 bits, vector units"}
 
@@ -65,7 +64,7 @@ def price_performance(of_year: int | None = None) -> pl.DataFrame:
     day = pl.col("released").str.to_date()
     chips = table("chip_prices").with_columns(
         calendar_year=day.dt.year().cast(pl.Float64),
-        year=day.dt.year() + (day.dt.ordinal_day() - 1) / DAYS_PER_YEAR,
+        year=day.dt.year() + (day.dt.ordinal_day() - 1) / JULIAN_DAYS_PER_YEAR,
     )
     if of_year is not None:
         levels = table("price_levels").filter(country="usa").select("year", "price_level").collect()

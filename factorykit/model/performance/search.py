@@ -14,13 +14,13 @@ import polars as pl
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
 from factorykit.core.validation import as_list, boolean, mapping
 from factorykit.core.vocabulary import quantity
-from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.grids import MAX_BLOCK_ROWS, Grid
 from factorykit.engine.question import Question, read_value
 from factorykit.engine.resolve import layout_models
+from factorykit.engine.unused import warn_of_idle
 from factorykit.model.performance.calibration import Calibration, calibrated_on_software
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, SHARE, Layouts, candidates, fits_in_memory
-from factorykit.model.scenario.architectures import architecture
+from factorykit.model.scenario.models import model_of
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design, column_of
 from factorykit.model.uncertainty.study.study import answered
@@ -63,8 +63,8 @@ def search(
     Parameters
     ----------
     model
-        Name of a model that :func:`factorykit.architecture` knows, or a mapping of the quantities of one with
-        ``sequence_length`` (4,096 tokens for a name, unless the cluster gives it).
+        Name of a known model, a size such as ``"70B"`` or ``"1T mixture"``, path of a ``config.json``, or a mapping of
+        quantities. ``sequence_length`` is 4,096 tokens unless the model or the cluster gives it.
     cluster
         A mapping with ``accelerators``, ``accelerator`` and, if it is not bf16, ``precision``: that of a preset names
         no chip, so ``{**preset("meta_24k"), "accelerator": "h100_sxm"}``. Further quantities, such as
@@ -211,7 +211,7 @@ def _read(
     global_batch_size: float,
     using: Mapping[str, str] | None,
 ) -> Question:
-    shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else mapping("model", model)
+    shape = {"sequence_length": 4096.0, **model_of(model)}
     given = {"precision": "bf16", **shape, **cluster, "global_batch_size": global_batch_size}
     if results := sorted((given.keys() & set(OUTPUTS)) - {SHARE}):
         raise ScenarioError(

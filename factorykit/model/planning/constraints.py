@@ -13,7 +13,7 @@ import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.constants import SECONDS_PER_DAY
-from factorykit.core.errors import ScenarioError
+from factorykit.core.errors import ScenarioError, unknown_name_message
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
@@ -274,9 +274,6 @@ def read_offers(offers: Any) -> pl.DataFrame:
     ScenarioError, FactorykitError
         If a column is missing, there are no rows, or a value is invalid.
     """
-    if isinstance(offers, list):
-        rows = [validation.cells("one of offers", row) for row in validation.as_list("offers", offers)]
-        offers = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     offers = offered(offers, OFFER_COLUMNS)
     counts = offers[OFFERED] if OFFERED in offers.columns else [None] * offers.height
     return pl.DataFrame(
@@ -333,16 +330,15 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
         .group_by("country")
         .agg(pl.col("electricity_usd_per_kwh").last())
     )
-    grids = table("country_grids").select(site="country", carbon_kg_per_kwh="carbon_kg_per_kwh")
-    rows = grids.join(prices, left_on="site", right_on="country").collect()
-    if names is None:
-        return rows.sort("site")
-    countries = [rows.filter(site=name.lower()) for name in names]
-    for name, row in zip(names, countries, strict=True):
-        if row.is_empty():
-            raise ScenarioError(
-                f"site {name!r}: no country with a grid and a price of electricity; give codes such as 'usa'"
-            )
+    grids = table("country_grids").select("name", site="country", carbon_kg_per_kwh="carbon_kg_per_kwh")
+    rows = grids.join(prices, left_on="site", right_on="country").sort("site").collect()
+    countries = []
+    for given in rows["site"] if names is None else names:
+        found = rows.filter((pl.col("site") == given.lower()) | (pl.col("name").str.to_lowercase() == given.lower()))
+        if found.is_empty():
+            message = unknown_name_message("country with a grid and a price of electricity", given, rows["name"])
+            raise ScenarioError(f"{message}; its code serves, too, such as 'usa'")
+        countries.append(found.drop("name"))
     return pl.concat(countries)
 
 

@@ -15,15 +15,23 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from factorykit.core import text_io
-from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, nearest, short_repr
+from factorykit.core.errors import (
+    MAX_LINE,
+    MissingQuantity,
+    ScenarioError,
+    UnknownName,
+    nearest,
+    short_repr,
+    unknown_name_message,
+)
 from factorykit.core.validation import as_list, boolean, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
-from factorykit.engine.floats import warn_of_idle, warn_of_shared
 from factorykit.engine.progress import progress
 from factorykit.engine.question import Question
 from factorykit.engine.resolve import compared
+from factorykit.engine.unused import warn_of_idle, warn_of_shared
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration, framework_named
 from factorykit.model.performance.layouts import PARTS, best_layouts, memory_needed
@@ -35,8 +43,6 @@ from factorykit.model.planning.candidates import (
     chain_of,
     complete,
     default_counts,
-    dense,
-    model_of,
     outputs,
     read_counts,
     usable_counts,
@@ -63,6 +69,7 @@ from factorykit.model.planning.constraints import (
 from factorykit.model.planning.published_runs import conditions
 from factorykit.model.planning.summary import BATCH, CHOICES, Plan
 from factorykit.model.scenario.accelerators import with_own_values
+from factorykit.model.scenario.models import dense, model_of
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.uncertainty.distributions import check, is_distribution
 
@@ -71,6 +78,8 @@ Group: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
 Excluded: TypeAlias = "list[tuple[str, str, float | None, str]]"
 Searched: TypeAlias = "dict[frozenset[tuple[str, Any]], dict[float, pl.DataFrame]]"
 """Best layouts by the inputs of their search and the number of accelerators."""
+SAME: Final = {"chips": "accelerator", "counts": "accelerators"}
+"""Arguments that a quantity replaces."""
 DRAWS: Final = 256
 MAX_DRAWS: Final = 2**14
 MIN_PROVIDERS: Final = 3
@@ -174,15 +183,7 @@ def plan(
     True
     """
     chips, given = with_own_values(chips, given)
-    chips, counts, acquire, sites, tiers = map(_as_list, (chips, counts, acquire, sites, tiers))
-    if boolean("as_run", as_run):
-        run = conditions(model)
-        published = [run.pop(name) for name in ("tokens", "chips", "counts")]
-        tokens = published[0] if tokens is None else tokens
-        chips = published[1] if chips is None and "accelerator" not in given else chips
-        counts = published[2] if counts is None and "accelerators" not in given else counts
-        given = run | given
-    arguments = {
+    asked = {
         "tokens": tokens,
         "chips": chips,
         "counts": counts,
@@ -197,57 +198,81 @@ def plan(
         "using": using,
         "calibration": calibration,
         "framework": framework,
-        **given,
     }
-    same = {"chips": "accelerator", "counts": "accelerators"}
-    check_not_both({name: value for name, value in (("chips", chips), ("counts", counts)) if same[name] in given}, same)
-    given = dict(given)
-    limits = limits_of(given, deadline=deadline, budget=budget, power=power)
-    distributions = check(drawn) if (drawn := {n: v for n, v in given.items() if is_distribution(v)}) else {}
-    values, choices = split_choices({name: value for name, value in given.items() if name not in distributions})
-    values = ({} if calibration is None else dict(mapping("calibration", calibration))) | values
+    asked = {name: _as_list(value) for name, value in asked.items() if value is not None}
+    if boolean("as_run", as_run):
+        asked, given = _as_published(model, asked, given)
+    request, checked = _read(model, asked, given, draws, seed)
+    result = _largest(request) if isinstance(model, str) and model == LARGEST else _answer(request)
+    _warn_of_unused(request, checked)
+    return result
+
+
+def _as_published(model: Any, asked: dict[str, Any], given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what is asked and given, with the conditions of the model's published run where nothing else is."""
+    run = conditions(model)
+    published = {name: run.pop(name) for name in ("tokens", "chips", "counts")}
+    replaced = {name for name, same in SAME.items() if same in given}
+    return {name: value for name, value in published.items() if name not in replaced} | asked, run | given
+
+
+def _read(
+    model: Any, asked: Mapping[str, Any], given: Mapping[str, Any], draws: int, seed: int
+) -> tuple[Request, set[str]]:
+    """Return the validated request, and the given quantities that some plan must use."""
+    check_not_both({name: asked[name] for name, same in SAME.items() if name in asked and same in given}, SAME)
+    fixed = dict(given)
+    limits = limits_of(fixed, **{name: asked.get(name) for name in ("deadline", "budget", "power")})
+    distributions = check(drawn) if (drawn := {n: v for n, v in fixed.items() if is_distribution(v)}) else {}
+    values, choices = split_choices({name: value for name, value in fixed.items() if name not in distributions})
+    calibration = asked.get("calibration", {})
+    values = dict(mapping("calibration", calibration)) | values
     values |= {name: float(distribution.ppf(0.5)) for name, distribution in distributions.items()}
-    model_is_largest = isinstance(model, str) and model == LARGEST
-    architecture = dense(MIN_PARAMETERS) if model_is_largest else model_of(model)
-    if "layers" not in architecture:
-        raise ScenarioError(
-            f"{architecture.label or 'the model'} gives no layers, and a layout needs them; join it with an "
-            "architecture, {**fk.architecture('llama3_405b'), **run}, or name a model"
-        )
+    architecture = _architecture(model)
     values = {name: architecture[name] for name in ("accelerator", "accelerators") if name in architecture} | values
-    question = Question.read({**architecture, **values}, using=using)
+    question = Question.read({**architecture, **values}, using=asked.get("using"))
     unsourced = question.values.keys() - architecture.sources.keys() - set(COMPUTED["model"].split())
-    check_no_results((given.keys() - question.using.keys()) | unsourced)
+    check_no_results((fixed.keys() - question.using.keys()) | unsourced)
     question.check_consistency()
+    counts = asked.get("counts")
     if counts is None:
         counts = values.pop("accelerators", None) or choices.pop("accelerators", None)
+    ways = asked.get("acquire", WAYS[: 1 + bool(limits.budget_usd)])
+    objective, framework, offers = (asked.get(name) for name in ("objective", "framework", "offers"))
     request = Request(
         model=architecture.replace(accelerator=None, accelerators=None),
-        given=values if tokens is None else values | {"tokens": tokens},
+        given=values | {name: asked[name] for name in ("tokens",) if name in asked},
         choices=choices,
         limits=limits,
-        chips=_chips(chips, values),
+        chips=_chips(asked.get("chips"), values),
         counts=counts,
-        ways=read_names(
-            "way to acquire accelerators", WAYS[: 1 + bool(limits.budget_usd)] if acquire is None else acquire, WAYS
-        ),
-        default_ways=acquire is None,
-        sites=strings("sites", () if sites is None else sites),
-        tiers=read_names("number of checkpoint tiers", tiers, TIERS),
+        ways=read_names("way to acquire accelerators", ways, WAYS),
+        default_ways="acquire" not in asked,
+        sites=strings("sites", asked.get("sites", ())),
+        tiers=read_names("number of checkpoint tiers", asked.get("tiers", "one"), TIERS),
         offers=None if offers is None else read_offers(offers),
         objective=_objective(objective) if objective else limits.objective(has_counts=counts is not None),
         using=question.using,
         distributions=distributions,
         draws=integer("draws", draws, 2, MAX_DRAWS),
         seed=integer("seed", seed),
-        arguments=(model, {name: value for name, value in arguments.items() if value is not None}),
+        arguments=(model, {**asked, **given}),
         calibration=calibration if isinstance(calibration, Calibration) else None,
         framework=None if framework is None else framework_named(framework),
     )
     warn_of_shared(values, request.chips)
-    result = _largest(request) if model_is_largest else _answer(request)
-    _warn_of_unused(request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"})
-    return result
+    return request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"}
+
+
+def _architecture(model: Any) -> Scenario:
+    """Return the model, of which a layout needs the layers; the smallest where the largest is sought."""
+    architecture = dense(MIN_PARAMETERS) if isinstance(model, str) and model == LARGEST else model_of(model)
+    if "layers" not in architecture:
+        raise ScenarioError(
+            f"{architecture.label or 'the model'} gives no layers, and a layout needs them; join it with an "
+            "architecture, {**fk.architecture('llama3_405b'), **run}, or name a model"
+        )
+    return architecture
 
 
 def _warn_of_unused(request: Request, given: set[str]) -> None:
@@ -273,7 +298,7 @@ def _objective(name: str) -> str:
     name = quantity(name).name
     results = dict.fromkeys(("accelerators", *(result for way in WAYS for result in outputs(way))))
     if name not in results:
-        raise ScenarioError(f"objective = {name!r} is not a result of a plan; give one of {', '.join(results)}")
+        raise ScenarioError(unknown_name_message("result of a plan", name, results))
     return name
 
 
@@ -319,7 +344,9 @@ def _answer(request: Request) -> Plan:
     excluded = pl.DataFrame(rows, schema, orient="row").unique(maintain_order=True)
     if not groups:
         reasons = excluded.select("accelerator", "reason").unique(maintain_order=True).rows()
-        raise ScenarioError(f"no plan works: {'; '.join(f'{chip}: {reason}' for chip, reason in reasons)}")
+        message = f"no plan works: {'; '.join(f'{chip}: {reason}' for chip, reason in reasons)}"
+        lines = ("no plan works", *(f"{chip}:\n{reason}" for chip, reason in reasons))
+        raise ScenarioError(message if len(message) <= MAX_LINE else "\n".join(lines))
     return _ranked(request, groups, excluded)
 
 

@@ -11,7 +11,10 @@ import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import as_list
 from factorykit.core.vocabulary import quantity
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.question import Question
 from factorykit.model.planning.summary import Plan
 from factorykit.model.post_training.plan import PostTrainingPlan
 from factorykit.model.serving.plan import ServingPlan
@@ -50,7 +53,7 @@ def life(
     Raises
     ------
     ScenarioError
-        If there is no stage or something else is one, or a stage needs more than the fleet.
+        If there is no stage or something else is one, or a stage needs more than the fleet or other chips.
 
     Notes
     -----
@@ -65,14 +68,16 @@ def life(
     >>> whole["stage"].to_list()
     ['post-training', 'serving', 'total']
     """
-    carbon = quantity("carbon_kg_per_kwh")
-    intensity = float(carbon.default or 0.0) if carbon_kg_per_kwh is None else float(carbon.check(carbon_kg_per_kwh))
-    served = float(quantity("wall_days").check(days))
+    carbon = quantity("carbon_kg_per_kwh").default if carbon_kg_per_kwh is None else carbon_kg_per_kwh
+    read = Question.read({"wall_days": days, "carbon_kg_per_kwh": carbon}).values
+    served, intensity = (float(value) for value in read.values())
     rows = [_row(stage, served) for stage in stages]
     if not rows:
         raise ScenarioError("life needs at least one stage, a result of plan, post_train or serve")
     most = max(row["accelerators"] for row in rows)
     size = most if fleet is None else float(quantity("accelerators").check(fleet))
+    if fleet is not None:
+        _check_one_chip(*stages)
     if size < most:
         raise ScenarioError(f"fleet = {size:,.0f} is too small: a stage uses {most:,.0f} accelerators")
     start = 0.0
@@ -125,12 +130,15 @@ def shared_fleet(
     Raises
     ------
     ScenarioError
-        If the fleet is too small for the busiest hour, or never leaves one replica of the training idle.
+        If a plan is of another kind or of other chips, or the fleet is too small for the busiest hour or never leaves
+        enough idle that the training fits.
 
     Notes
     -----
-    Training of :math:`D` days on :math:`N` accelerators keeps its speed per accelerator on whole replicas of :math:`g`,
-    and pays for those that it uses. Each of the :math:`c` changes of size a day costs the default restart time.
+    Training of :math:`D` days on :math:`N` accelerators keeps its layout and its speed per accelerator on multiples of
+    :math:`g`, whole replicas of trainer and rollouts, on which it fits in memory: fewer accelerators hold larger parts
+    of weights and optimizer. It pays for those that it uses. Each of the :math:`c` changes of size a day costs the
+    default restart time.
 
     Examples
     --------
@@ -139,56 +147,72 @@ def shared_fleet(
     >>> shared_fleet(served, tuned, [400.0] * 12 + [40.0] * 12)["training_accelerators"].unique().to_list()
     [0.0, 8.0, 16.0]
     """
-    given = requests_per_s.hourly() if isinstance(requests_per_s, Trace) else requests_per_s
+    if not isinstance(serving, ServingPlan) or not isinstance(training, Plan | PostTrainingPlan):
+        got = f"{type(serving).__name__} and {type(training).__name__}"
+        raise ScenarioError(f"serving must be a result of serve, and training one of plan or post_train, got {got}")
+    _check_one_chip(serving, training)
+    given = requests_per_s.hourly() if isinstance(requests_per_s, Trace) else as_list("requests_per_s", requests_per_s)
     rates = [float(quantity("requests_per_s").check(rate)) for rate in given]
     plan, row = serving.best, _row(training, 0.0)
     most = plan["users_per_accelerator"] * plan["replica_accelerators"] * plan["requests_per_s"] / plan["users"]
     busy = [math.ceil(rate / most - 1e-6) * plan["replica_accelerators"] for rate in rates]
     size = max(busy, default=0.0) if fleet is None else float(quantity("accelerators").check(fleet))
-    best = training.best.row(0, named=True) if isinstance(training, Plan) else training.best
-    group = math.prod(best[name] for name in ("tensor_parallel", "context_parallel", "pipeline_parallel"))
-    free = [group * (min(size - occupied, row["accelerators"]) // group) for occupied in busy]
+    best, whole = _best(training), row["accelerators"]
+    replica = math.prod(best[name] for name in ("tensor_parallel", "context_parallel", "pipeline_parallel"))
+    trainers, rollouts = (best.get(f"{side}_accelerators") or whole for side in ("trainer", "rollout"))
+    rollout = best.get("rollout_tensor_parallel") or 1.0
+    least = max(replica * whole / trainers, rollout * whole / rollouts)
+    group = float(math.lcm(int(replica), int(rollout)))
+    free = [group * (min(size - occupied, whole) // group) for occupied in busy]
+    fitting = {number for number in set(free) if number >= least and _fits(training, number / whole)}
+    free = [number if number in fitting else 0.0 for number in free]
     changes = sum(a != b for a, b in pairwise([*free, *free[:1]])) * 24.0 / max(len(free), 1)
     left = 1.0 - changes * float(quantity("restart_s").default or 0.0) / SECONDS_PER_DAY
     if not free or size < max(busy) or max(free) <= 0.0:
         raise ScenarioError(
-            f"fleet = {size:,.0f} is too small: serving needs {max(busy, default=0.0):,.0f} in its busiest "
-            f"hour, and one replica of the training {group:,.0f}"
+            f"fleet = {size:,.0f} is too small: serving needs {max(busy, default=0.0):,.0f} in its busiest hour and "
+            f"{min(busy, default=0.0):,.0f} in its quietest, and the training a multiple of {group:,.0f} on which it "
+            "fits in memory"
         )
     hours = {"hour": map(str, range(len(rates))), "requests_per_s": rates, "serving_accelerators": busy}
     frame = pl.DataFrame({**hours, "training_accelerators": free}, strict=False)
     frame = pl.concat([frame, frame.mean().with_columns(hour=pl.lit("total"))])
     used = pl.col("serving_accelerators") + pl.col("training_accelerators")
     longer = {"days": row["accelerators"] * len(free) / sum(free) / left, "usd": 1.0 / left}
-    total = pl.col("hour") == "total"
-    return frame.with_columns(
-        (size - used).alias("idle_accelerators"),
-        *(
-            pl.when(total).then(row[f"{name}{end}"] * longer[name]).alias(f"{name}{end}")
-            for name in longer
-            for end in ENDS
-        ),
-    )
+    spent = {f"{name}{end}": row[f"{name}{end}"] * longer[name] for name in longer for end in ENDS}
+    spent = {name: pl.when(hour="total").then(value) for name, value in spent.items()}
+    return frame.with_columns((size - used).alias("idle_accelerators"), **spent)
+
+
+def _best(stage: Any) -> dict[str, Any]:
+    if not isinstance(stage, Plan | PostTrainingPlan | ServingPlan):
+        raise ScenarioError(f"a stage must be a result of plan, post_train or serve, got {type(stage).__name__}")
+    return stage.best.row(0, named=True) if isinstance(stage, Plan) else stage.best
+
+
+def _check_one_chip(*stages: Any) -> None:
+    if len(chips := list(dict.fromkeys(_best(stage)["accelerator"] for stage in stages))) > 1:
+        raise ScenarioError(f"a fleet has one kind of accelerator, got {' and '.join(chips)}; plan for one of them")
+
+
+def _fits(training: Plan | PostTrainingPlan, share: float) -> bool:
+    """Return whether a trainer fits in its layout on a share of its accelerators, with that share of its batch."""
+    known = training.scenario if isinstance(training, Plan) else training.trainer
+    smaller = {name: float(known[name]) * share for name in ("accelerators", "global_batch_size")}
+    return float(evaluate({**known, **smaller}, "fits", assume=True)["fits"]) > 0.0
 
 
 def _row(stage: Any, days: float) -> dict[str, Any]:
     """Return accelerators, days, money, energy and served tokens of a stage."""
+    best = _best(stage)
     if isinstance(stage, Plan):
-        best = stage.best.row(0, named=True)
-        renamed = {"days": "wall_days", "usd": "run_cost_usd", "mwh": "training_energy_kwh"}
-        row = {
-            f"{name}{end}": best[f"{source}{end}"] * (1e-3 if name == "mwh" else 1.0)
-            for name, source in renamed.items()
-            for end in ENDS
-        }
+        named = (("days", "wall_days", 1.0), ("usd", "run_cost_usd", 1.0), ("mwh", "training_energy_kwh", 1e-3))
+        row = {f"{name}{end}": best[f"{source}{end}"] * scale for name, source, scale in named for end in ENDS}
         return {"stage": "pre-training", "accelerators": best["accelerators"], **row, "served_tokens": 0.0}
-    best = stage.best if isinstance(stage, PostTrainingPlan | ServingPlan) else {}
     if isinstance(stage, PostTrainingPlan):
         row = {name: best[name] for name in best if name.startswith(("days", "usd", "mwh"))}
         energy = {f"mwh{end}": row["mwh"] * row[f"days{end}"] / row["days"] for end in ("_low", "_high")}
         return {"stage": "post-training", "accelerators": best["accelerators"], **row, **energy, "served_tokens": 0.0}
-    if not isinstance(stage, ServingPlan):
-        raise ScenarioError(f"a stage must be a result of plan, post_train or serve, got {type(stage).__name__}")
     megawatts = best["accelerators"] * best["facility_power_per_accelerator_w"] / 1e6
     values = {"days": days, "usd": days * 24.0 * best["cost_usd_per_h"], "mwh": days * 24.0 * megawatts}
     row = {f"{name}{end}": value for name, value in values.items() for end in ENDS}

@@ -17,9 +17,10 @@ from factorykit.data.identifiers import identify
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import post_training as formulas
 from factorykit.model.post_training.predict import TIMES, predicted
-from factorykit.model.post_training.rows import LAYOUT, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
+from factorykit.model.post_training.rows import LAYOUT, NAMES, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
 from factorykit.model.scenario.accelerators import accelerator as specification
 from factorykit.model.serving.plan import named_model
+from factorykit.model.serving.points import FORMATS, word_of
 
 OFFLINE: Final = ("sft", "dpo")
 """Algorithms that train on given sequences: no rollouts, no exchange of weights."""
@@ -40,10 +41,13 @@ class PostTrainingPlan:
     candidates
         One row a split and width of rollout replicas: those that fit in memory first (``fits`` is 1, and 0.5 where
         buffers may exceed it), then by step time.
+    trainer
+        Quantities of the trainer of ``best``.
     """
 
     best: dict[str, Any]
     candidates: pl.DataFrame
+    trainer: Mapping[str, Any]
 
     def __str__(self) -> str:
         """Return the plan in three lines, and a fourth where the memory of the trainer may not suffice."""
@@ -150,22 +154,23 @@ def post_train(
     need("numpy")
     _, shape = named_model(model)
     words = {"accelerator": identify("accelerator", accelerator)}
-    words |= {"algorithm": one_of("algorithm", algorithm, tuple(PASSES))}
-    words |= {"precision": one_of("precision", precision, ("bf16", "fp8"))}
+    algorithm = words["algorithm"] = word_of("algorithm", algorithm, NAMES)
+    words |= {"precision": one_of("precision", word_of("precision", precision, FORMATS), ("bf16", "fp8"))}
     if teacher is not None and algorithm != "distillation":
         raise ScenarioError(f"teacher needs algorithm = 'distillation', got {algorithm!r}")
     passes = PASSES[algorithm] * (1.0 if teacher is None else _active(named_model(teacher)[1]) / _active(shape))
     read = {"batch": float(quantity("global_batch_size").check(samples if batch is None else batch))}
     read["steps"] = float(quantity("training_steps").check(steps))
-    given = {
-        "accelerators": accelerators,
-        "rollout_samples": samples,
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
-    }
+    given = {"accelerators": accelerators, "rollout_samples": samples}
+    given |= {"input_tokens": input_tokens, "output_tokens": output_tokens}
     given |= {"sequence_length": sequence_length, "policy_lag_steps": policy_lag_steps, "lora_rank": lora_rank}
     given |= {"tool_wait_s": tool_wait_s, "reward_s": reward_s, "forward_passes": passes}
     read |= {name: float(quantity(name).check(value)) for name, value in given.items()}
+    idle = [name for name in ("policy_lag_steps", "tool_wait_s", "reward_s") if algorithm in OFFLINE and read[name]]
+    if idle:
+        raise ScenarioError(
+            f"{idle[0]} cannot be given with {algorithm}, which trains on given sequences; leave it out"
+        )
     for name in ("accelerators", "rollout_samples", "batch", "steps"):
         if read[name] % 1.0:
             raise ScenarioError(f"{name} = {read[name]!r} is not whole")
@@ -191,7 +196,9 @@ def post_train(
     unit = evaluate({**specification(words["accelerator"]), **price}, outputs, assume=True)
     frame = pl.DataFrame([_summed(row, words, read, unit) for row in candidates])
     frame = frame.sort("fits", "step_s", "trainer_accelerators", descending=[True, False, False], maintain_order=True)
-    return PostTrainingPlan(frame.row(0, named=True), frame)
+    best = frame.row(0, named=True)
+    trainers = {row["trainer_accelerators"]: row["trainer"] for row in candidates}
+    return PostTrainingPlan(best, frame, trainers[best["trainer_accelerators"]])
 
 
 def _active(shape: Mapping[str, Any]) -> float:
@@ -241,7 +248,7 @@ def _candidates(
     first = candidate(0.0, {})
     layout = {name: float(first.trainer[name]) for name in LAYOUT}
     steps = {width: candidate(width, layout) for width in WIDTHS if width <= rollouts} or {0.0: first}
-    shared = {**layout, "trainer_accelerators": trainers}
+    shared = {**layout, "trainer_accelerators": trainers, "trainer": first.trainer}
     rows = [
         {**row, **shared, "rollout_accelerators": busy(width), "rollout_tensor_parallel": width}
         for width, row in zip(steps, predicted(list(steps.values())), strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from factorykit.core.errors import ScenarioError
 from factorykit.model.performance.search import search
 from factorykit.model.scenario.architectures import architecture
-from factorykit.model.serving.points import architecture_of, chip, hardware
+from factorykit.model.serving.points import architecture_of, chip, hardware, number_in, word_of
 
 PROMPT_TOKENS: Final = 110.0
 """Mean tokens of a prompt of the published rows: tokens per second times time, less the samples."""
@@ -20,6 +19,8 @@ LAYOUT: Final = ("tensor_parallel", "context_parallel", "expert_parallel", "pipe
 PASSES: Final = {"grpo": 2.0, "dapo": 1.0, "ppo": 4.0, "sft": 0.0, "dpo": 1.0, "distillation": 1.0}
 """Forward passes over each sample: old policy and reference; without reference; with critic and reward model; of the
 reference of preferences; of the teacher."""
+NAMES: Final = {**{name: name for name in PASSES}, "grpo": "grpo|swe"}
+"""Patterns of the algorithms' names; published rows also name one by its task."""
 
 
 class Step(NamedTuple):
@@ -38,36 +39,41 @@ def read_step(row: Mapping[str, Any]) -> Step:
     FactorykitError
         If its model or chip is unknown, or a column that decides the time is missing.
     """
-    limit = _number(row, "train_max_sequence_length")
+    limit = number_in(row, "train_max_sequence_length", None)
     lengths = (
-        _number(row, "prompt_mean_sequence_length", PROMPT_TOKENS),
-        _number(row, "generation_mean_sequence_length"),
+        number_in(row, "prompt_mean_sequence_length", PROMPT_TOKENS),
+        number_in(row, "generation_mean_sequence_length", None),
     )
     model = architecture_of(re.sub(r"(?i)(\d+B)-?A?\d+[AB]+$", r"\1", str(row.get("model"))))
     section = str(row.get("section"))
-    lag = re.match(r"([\d.]+)-step", str(row.get("policy")))
+    policy = str(row.get("policy") or "on policy")
+    lag = re.match(r"(\d*\.?\d+)[- ]step", policy.lower())
+    if not lag and not re.match("on|sync", policy.lower()):
+        raise ScenarioError(f"policy must be 'On policy' or give its lag, such as '1-step Off', got {policy!r}")
     off = float(lag[1]) if lag else 0.0
-    gpus, samples = _number(row, "gpus"), _number(row, "generation_global_batch")
+    gpus, samples = number_in(row, "gpus", None), number_in(row, "generation_global_batch", None)
     share = gpus if off == 0.0 else gpus / 2.0
+    rollouts = number_in(row, "rollout_gpus", share)
     layout = re.findall(r"\d+", str(row.get("generation_tp_pp") or ""))
-    if not layout:
-        raise ScenarioError("generation_tp_pp must be given, e.g. '[8,1]'")
+    if not layout or not 1.0 <= float(layout[0]) <= rollouts:
+        given = row.get("generation_tp_pp")
+        raise ScenarioError(f"generation_tp_pp must begin with 1 to {rollouts:g}, such as '[1,1]', got {given!r}")
     trained = re.findall(r"[\w/]+", str(row.get("train_tp_cp_ep_pp_vpp") or ""))
     stages = trained[max(3, len(trained) - 2)] if len(trained) > 3 else None
-    algorithm = str(row.get("algorithm")).lower()
+    algorithm = word_of("algorithm", row.get("algorithm") or "grpo", NAMES)
     return step_of(
         architecture(model),
         str(chip(section)["accelerator"]),
         "fp8" if "FP8" in section else "bf16",
-        trainer_accelerators=_number(row, "trainer_gpus", share),
-        rollout_accelerators=_number(row, "rollout_gpus", share),
+        trainer_accelerators=number_in(row, "trainer_gpus", share),
+        rollout_accelerators=rollouts,
         rollout_tensor_parallel=float(layout[0]),
         trainer_layout=dict(zip(LAYOUT, map(float, (*trained[:3], stages)), strict=True)) if stages else {},
         samples=samples,
-        batch=_number(row, "train_global_batch", samples),
+        batch=number_in(row, "train_global_batch", samples),
         lengths=(*lengths, limit),
         policy_lag_steps=off,
-        forward_passes=PASSES.get(algorithm, PASSES["grpo"]),
+        forward_passes=PASSES[algorithm],
         trained_models=2.0 if algorithm == "ppo" else 1.0,
     )
 
@@ -125,17 +131,6 @@ def fastest_layout(trainer: Mapping[str, Any], sequences: float) -> dict[str, fl
             "accelerators, shorter sequences or lora_rank"
         )
     return {name: float(best[name].item()) for name in LAYOUT}
-
-
-def _number(row: Mapping[str, Any], name: str, default: float | None = None) -> float:
-    value = row.get(name)
-    if value is None or value == "":
-        if default is None:
-            raise ScenarioError(f"{name} must be given")
-        return default
-    if not 0.0 < float(value) < math.inf:
-        raise ScenarioError(f"{name} must be a finite number above 0, got {value!r}")
-    return float(value)
 
 
 def memory_of(accelerator: str) -> float:

@@ -60,6 +60,11 @@ def accelerator(
     for given in quantities:
         if given not in BROUGHT and quantity(given).is_text:
             raise ScenarioError(f"{given} is not a quantity of an accelerator; give numbers such as peak_flop_per_s")
+    if "peak_16bit_flop_per_s" in quantities and "peak_flop_per_s" not in quantities:
+        raise ScenarioError(
+            "peak_16bit_flop_per_s leaves matrix products at the peak of the tables; give peak_flop_per_s, the dense "
+            "peak at the precision of the run, alone for a run in 16 bits, or both"
+        )
     if "peak_flop_per_s" in quantities:
         quantities.setdefault("peak_16bit_flop_per_s", quantities["peak_flop_per_s"])
     title = label if like is None else f"{name}, like {label}"

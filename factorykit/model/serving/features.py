@@ -17,6 +17,7 @@ def tpot_features(
     input_tokens: Numeric,
     output_tokens: Numeric,
     replica_accelerators: Numeric,
+    pipeline_parallel: Numeric,
     attention_data_parallel: Numeric,
     expert_parallel: Numeric,
     decode_step_s: Numeric,
@@ -29,15 +30,15 @@ def tpot_features(
     known: Numeric,
     recipes: Numeric,
 ) -> tuple[Numeric, ...]:
-    """Return the features of the time per output token, of quantities of decode and the time of a prompt.
+    """Return the features of the time per output token, of a stage of decode and the time of a prompt.
 
-    >>> [round(x, 2) for x in tpot_features(64.0, 2048.0, 1024.0, *(4.0, 1.0, 1.0, 0.02, 0.1, 2e9, 1e9), *[1.0] * 5)]
+    >>> [round(x, 2) for x in tpot_features(64.0, 2048.0, 1024.0, 4.0, *[1.0] * 3, 0.02, 0.1, 2.0, *[1.0] * 6)]
     [6.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.36, -1.68, 1.0, 0.33, 0.0, 1.0, 0.0, 1.0]
     """
     return (
-        *(_log2(concurrent_requests), _log2(input_tokens) - 11.0, _log2(output_tokens) - 10.0),
-        *(_log2(replica_accelerators) - 2.0, _log2(attention_data_parallel), _log2(expert_parallel)),
-        _log2(decode_step_s) + 6.0,
+        *(_log2(concurrent_requests / pipeline_parallel), _log2(input_tokens) - 11.0, _log2(output_tokens) - 10.0),
+        *(_log2(replica_accelerators / pipeline_parallel) - 2.0, _log2(attention_data_parallel)),
+        *(_log2(expert_parallel), _log2(decode_step_s) + 6.0),
         _log2((concurrent_requests * prefill_s + 1e-4) / (output_tokens * decode_step_s)),
         _log2(decode_kv_bytes / decode_weight_bytes),
         *(month / 3.0, _log2(workers), known, draft_step_tokens - 1.0, _log2(1.0 + recipes)),
@@ -49,6 +50,7 @@ def ttft_features(
     input_tokens: Numeric,
     output_tokens: Numeric,
     replica_accelerators: Numeric,
+    pipeline_parallel: Numeric,
     attention_data_parallel: Numeric,
     expert_parallel: Numeric,
     time_to_first_token_s: Numeric,
@@ -62,15 +64,15 @@ def ttft_features(
     prefill_workers: Numeric,
     recipes: Numeric,
 ) -> tuple[Numeric, ...]:
-    """Return the features of the time to first token, of quantities of prefill and the step and memory of decode.
+    """Return the features of the time to first token, of a stage of prefill and the step and memory of decode.
 
-    >>> [round(x, 2) for x in ttft_features(*[1.0] * 16)][6:9]
+    >>> [round(x, 2) for x in ttft_features(*[1.0] * 17)][6:9]
     [1.0, 0.0, 6.0]
     """
     return (
-        *(_log2(concurrent_requests), _log2(input_tokens) - 11.0, _log2(output_tokens) - 10.0),
-        *(_log2(replica_accelerators) - 2.0, _log2(attention_data_parallel), _log2(expert_parallel)),
-        _log2(time_to_first_token_s) + 1.0,
+        *(_log2(concurrent_requests / pipeline_parallel), _log2(input_tokens) - 11.0, _log2(output_tokens) - 10.0),
+        *(_log2(replica_accelerators / pipeline_parallel) - 2.0, _log2(attention_data_parallel)),
+        *(_log2(expert_parallel), _log2(time_to_first_token_s) + 1.0),
         _log2(concurrent_requests * prefill_s / (output_tokens * decode_step_s)),
         *(_log2(decode_step_s) + 6.0, _log2(1.0 + concurrent_requests / maximum(requests_in_memory, 1.0))),
         *(month / 3.0, _log2(workers), known, _log2(prefill_workers)),

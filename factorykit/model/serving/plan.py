@@ -14,18 +14,19 @@ from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, warn
 from factorykit.core.extras import Plotted, need
 from factorykit.core.validation import one_of, strings
-from factorykit.core.vocabulary import quantity
+from factorykit.core.vocabulary import format_number, quantity
 from factorykit.data.identifiers import identify
-from factorykit.engine.floats import warn_of_idle, warn_of_shared
 from factorykit.engine.providers.accelerators import BROUGHT
+from factorykit.engine.providers.accelerators import chips as known_chips
 from factorykit.engine.question import Chain, Question
+from factorykit.engine.unused import warn_of_idle, warn_of_shared
 from factorykit.formulas import arguments
 from factorykit.formulas.serving.throughput import serving_users
-from factorykit.model.planning.candidates import model_of
 from factorykit.model.scenario.accelerators import with_own_values
 from factorykit.model.scenario.architectures import architecture
+from factorykit.model.scenario.models import model_of
 from factorykit.model.serving import predict
-from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, architecture_of, chip, hardware
+from factorykit.model.serving.points import ENGINES, FORMATS, architecture_of, chip, hardware, word_of
 from factorykit.model.serving.residual import FAMILY
 from factorykit.model.serving.risk import expected_cost
 from factorykit.model.serving.trace import Trace
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 SIZES: Final = (1, 2, 4, 8)
 """Accelerators of a worker, or of a stage of its pipeline: those of one node."""
 STAGES: Final = (1, 2, 4, 8)
-"""Nodes of a worker: a pipeline over the fewest that hold the model."""
+"""Stages of the pipeline of a worker: whole nodes, except where their number and their layout are given."""
 REQUESTS: Final = tuple(sorted({2**power for power in range(11)} | {3 * 2**power for power in range(9)}))
 """Concurrent requests of a decode worker."""
 WORKERS: Final = ((1, 1), (1, 2), (1, 4), (2, 1), (4, 1))
@@ -64,6 +65,7 @@ SPECIFICATIONS: Final = (
 SHAPE: Final = ("requests_per_s", "input_tokens", "output_tokens")
 PRICES: Final = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
 STEP: Final = ("decode_attention_s", "accepted_tokens")
+MAX_LOAD_SHARE: Final = 0.9
 BELOW: Final = 1.0 - 1e-9
 """Share of the load that replicas carry at most, so that rounding adds no replica."""
 MEMORY: Final = (
@@ -144,14 +146,17 @@ class ServingPlan(Plotted):
             likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
         own = " with values of your own" if self.has_own_values else ""
+        dollars, bearing, rate, users = (
+            format_number(row[name])
+            for name in (*map("usd_per_million_{}_tokens".format, ("output", "served")), "requests_per_s", "users")
+        )
         lines = [
-            f"{row['accelerators']:,.0f} {row['accelerator']}{own} in {row['replicas']:,.0f} "
+            f"{row['accelerators']:,.0f} {known_chips()[row['accelerator']]['name']}{own} in {row['replicas']:,.0f} "
             f"replica{'s' * (row['replicas'] > 1)} of {workers}, {row['concurrent_requests']:.0f} "
-            f"request{'s' * (row['concurrent_requests'] > 1)} each, "
-            f"for {row['requests_per_s']:.4g} requests/s of {quantity('serving_users').text(row['users'])} users",
+            f"request{'s' * (row['concurrent_requests'] > 1)} each, weights in {row['precision']}, {row['engine']}, "
+            f"for {rate} requests/s of {users} users",
             f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], {following}"
-            f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens "
-            f"({row['usd_per_million_served_tokens']:.2f} with prompts and idle time){likely}{measured}",
+            f"{dollars} USD per million output tokens ({bearing} with prompts and idle accelerators){likely}{measured}",
         ]
         return "\n".join([*lines, *(f"breaks {limit}" for limit in self.breaks)])
 
@@ -200,7 +205,7 @@ def serve(
     input_tokens, output_tokens
         Tokens of a request, mean; by default those of the trace, else 1,024.
     precision
-        Number format of the weights: bf16, fp8, fp4 or int4.
+        Number format of the weights: bf16, fp8, fp4 or int4. A chip without FP4 units treats fp4 as int4.
     engine
         vllm, sglang or trtllm.
     objective
@@ -214,13 +219,14 @@ def serve(
     -------
     ServingPlan
         ``best``, ``breaks`` (limits that cannot be kept; the plan is then the nearest), ``candidates``, ``assumed`` and
-        ``frontier()``. Columns: ``accelerator``, layout, workers, ``replicas``, ``accelerators``, ``requests_per_s``,
-        ``users``, latencies with their tails at ``latency_percentile``, and of a replica ``tokens_per_s``;
+        ``frontier()``. Columns: ``accelerator``, ``precision``, ``engine``, layout, workers, ``replicas``,
+        ``accelerators``, ``requests_per_s``, ``users``, latencies with their tails at ``latency_percentile``, and of a
+        replica ``tokens_per_s``;
         ``tokens_per_s_per_accelerator``, ``tokens_per_s_per_user``, ``users_per_accelerator``,
         ``tokens_per_s_per_mw``, ``j_per_token``, ``cost_usd_per_h``, dollars per million input, cached, output and
         ``served`` tokens (output, bearing prompts and idle accelerators, too), ``break_even_requests_per_s`` with an
         API, each but the tails with ``low`` and ``high`` (90 % interval); ``memory_left_bytes`` per accelerator,
-        ``measured_points`` of the same engine, chip, model and mode,
+        ``measured_points`` of the same engine, chip, model and mode (none is of a pipeline),
         ``limit_probability`` that all limits are kept, and ``expected_cost_ratio``.
 
     Raises
@@ -231,11 +237,11 @@ def serve(
 
     Notes
     -----
-    Prompts and decode share accelerators or have workers of their own. Workers of at most eight accelerators. Latency
-    at the concurrency of a saturated replica; the load share keeps the replicas below it. A limit is kept if the median
-    keeps it. Of these candidates the least objective times ``expected_cost_ratio`` is the best: expected over median
-    cost, in whole replicas, with time above limits bought back, so that wide intervals count against a candidate.
-    Prompts that share the accelerators of decode have its error, since they are part of its time.
+    Prompts and decode share accelerators or have workers of their own: at most eight accelerators, or a pipeline of two
+    to eight such nodes. Latency at the concurrency of a saturated replica; the load share keeps the replicas below it.
+    A limit is kept if the median keeps it. Of these candidates the least objective times ``expected_cost_ratio`` is the
+    best: expected over median cost, in whole replicas, with time above limits bought back, so that wide intervals count
+    against a candidate. Prompts that share the accelerators of decode have its error, since they are part of its time.
 
     Examples
     --------
@@ -246,8 +252,7 @@ def serve(
     import polars.selectors as cs
 
     need("numpy")
-    one_of("precision", precision, WEIGHT_BYTES)
-    one_of("engine", engine, predict.ENGINES)
+    precision, engine = word_of("precision", precision, FORMATS), word_of("engine", engine, ENGINES)
     one_of("objective", objective, OBJECTIVES)
     if fleet is not None and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
@@ -260,7 +265,7 @@ def serve(
     if not names:
         raise ScenarioError("chips must name at least one chip, got none")
     key, shape = named_model(model)
-    asked, demand = _demand(load, users, fleet)
+    asked, demand = _demand(load, given.pop("requests_per_s", None), users, fleet)
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
     if results := sorted({"accelerators", *ANSWERS, *LIMITS.values()} & given.keys()):
@@ -269,6 +274,10 @@ def serve(
         )
     question = Question.read({**shape, **asked, **given}, assume=True)
     question.check_consistency()
+    if (share := float(question.values.get("serving_load_share", 0.0))) > MAX_LOAD_SHARE:
+        warn(
+            f"serving_load_share = {share:g}: no latency includes the wait for replicas; give up to {MAX_LOAD_SHARE:g}"
+        )
     warn_of_shared({name: question.values[name] for name in given if name in question.values}, dict.fromkeys(names))
     bounds = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
     limits = Question.read({LIMITS[name]: value for name, value in bounds.items()}).values
@@ -303,7 +312,7 @@ def serve(
     assumed = pl.concat([latencies.assumed(), answers.assumed()]).unique("quantity", maintain_order=True)
     used = used.union(CHOSEN, latencies.resolution.used, answers.resolution.used)
     warn_of_idle({name: value for name, value in question.values.items() if name in given.keys() - used}, ("serving",))
-    frame = frame.drop("row")
+    frame = frame.drop("row").with_columns(engine=pl.lit(engine), precision=pl.lit(precision))
     frame = frame.with_columns(pl.when(not single).then(cs.starts_with("tpot", "tokens_per_s_per_user")))
     best = frame.row(0, named=True)
     breaks = tuple(
@@ -324,16 +333,20 @@ def named_model(model: Any) -> tuple[str, Scenario]:
     return key, architecture(key)
 
 
-def _demand(load: Any, users: Any, fleet: Any) -> tuple[dict[str, Any], dict[str, float]]:
+def _demand(load: Any, rate: Any, users: Any, fleet: Any) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the quantities of a load, and the users or the accelerators from which requests per second follow."""
-    asked = dict(load.quantities) if isinstance(load, Trace) else {} if load is None else {"requests_per_s": load}
-    others = {"serving_users": users, "accelerators": fleet}
-    demand = {name: float(quantity(name).check(value)) for name, value in others.items() if value is not None}
-    both = len(demand) + ("requests_per_s" in asked and not isinstance(load, Trace)) > 1
-    if both or not (demand or asked):
-        got = "more than one" if both else "none"
+    asked = dict(load.quantities) if isinstance(load, Trace) else {}
+    loads = {"load": None if asked else load, "requests_per_s": rate, "users": users, "fleet": fleet}
+    given = {name: value for name, value in loads.items() if value is not None}
+    if len(given) > 1 or not (given or asked):
+        got = " and ".join(given) or "none"
         raise ScenarioError(f"serve needs one of load (requests per second, or a trace), users and fleet, got {got}")
-    return {name: value for name, value in asked.items() if not (demand and name == "requests_per_s")}, demand
+    full = {"users": "serving_users", "fleet": "accelerators"}
+    found = {full.get(name, "requests_per_s"): value for name, value in given.items()}
+    if full.keys().isdisjoint(given):
+        return asked | found, {}
+    asked.pop("requests_per_s", None)
+    return asked, {name: float(quantity(name).check(value)) for name, value in found.items()}
 
 
 def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -355,23 +368,25 @@ def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, fro
     return pl.DataFrame(found), used
 
 
-def _candidates(question: Question, names: Iterable[str], precision: str, stages: int) -> list[pl.DataFrame]:
-    """Return decode and prefill workers of all chips, layouts of a stage, numbers of workers and concurrencies."""
-    layouts = pl.DataFrame(
-        [(size // groups, groups, groups) for size in SIZES for groups in sorted({1, size})], LAYOUT, orient="row"
-    ).cast(pl.Float64)
+def _candidates(question: Question, names: Iterable[str], precision: str) -> list[pl.DataFrame]:
+    """Return decode and prefill workers of all chips, layouts, numbers of workers and concurrencies."""
+    stages = [question.values["pipeline_parallel"]] if "pipeline_parallel" in question.values else STAGES
+    parts = len(stages) == 1 and not question.values.keys().isdisjoint(LAYOUT)
+    sizes = [(count, size) for count in stages for size in (SIZES if count == 1.0 or parts else SIZES[-1:])]
+    rows = [(size // groups, groups, groups, count) for count, size in sizes for groups in sorted({1, size})]
+    layouts = pl.DataFrame(rows, (*LAYOUT, "pipeline_parallel"), orient="row").cast(pl.Float64)
     if not question.values.get("experts"):
         layouts = layouts.filter(pl.col("attention_data_parallel") == 1)
     chips = [{"accelerator": name, **hardware(chip(name), precision)} for name in dict.fromkeys(names)]
-    chosen = pl.DataFrame(chips).with_columns(kv_bytes_per_element=KV_BYTES[precision], pipeline_parallel=float(stages))
-    alone = chosen.join(layouts, how="cross").join(
-        pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64), how="cross"
-    )
-    alone = alone.filter(pl.col("concurrent_requests") >= pl.col("attention_data_parallel"))
+    requests = pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64)
+    least = pl.col("attention_data_parallel") * pl.col("pipeline_parallel")
+    loads = layouts.join(requests, how="cross").filter(pl.col("concurrent_requests") >= least)
+    alone = pl.DataFrame(chips).join(loads, how="cross")
     mirrored = [pl.col(name).alias(f"prefill_{name}") for name in LAYOUT]
     together = alone.with_columns(*mirrored, prefill_workers=0.0, decode_workers=1.0, prefill_separate=0.0)
     workers = pl.DataFrame(WORKERS, ("prefill_workers", "decode_workers"), orient="row").cast(pl.Float64)
-    apart = alone.join(layouts.select(mirrored), how="cross").join(workers, how="cross")
+    others = layouts.select("pipeline_parallel", *mirrored)
+    apart = alone.join(others, on="pipeline_parallel", maintain_order="left_right").join(workers, how="cross")
     both = pl.concat([together, apart.with_columns(prefill_separate=1.0)])
     for name in set(question.values) & set(both.columns):
         fixed = pl.col(name) == question.values[name]
@@ -395,55 +410,38 @@ def _with_memory(question: Question, sides: list[pl.DataFrame]) -> tuple[pl.Data
     room = share * pl.col("accelerator_memory_bytes") - pl.col("served_weight_bytes")
     cache = pl.col("request_kv_bytes") * pl.col("concurrent_requests") / pl.col("replica_accelerators")
     size = pl.col("decode_workers") * pl.col("replica_accelerators")
-    prompts = pl.col("prefill_workers") * pl.col("other")
+    prompts = pl.col("prefill_workers") * prefill["replica_accelerators"]
     both = decode.with_columns(
-        other=prefill["replica_accelerators"],
-        prefill_s=prefill["prefill_s"],
-        prompts_fit=prefill["requests_in_memory"] >= 1.0,
-    )
-    both = both.with_columns(
+        prefill["prefill_s"],
         **{name: pl.lit(question.values[name]) for name in ("input_tokens", "output_tokens")},
         memory_left_bytes=room - cache,
         prefill_accelerators=prompts,
         replica_accelerators=size + prompts,
         worker=size,
     )
-    return both, both["prompts_fit"] & (both["requests_in_memory"] >= both["concurrent_requests"])
+    return both, (prefill["requests_in_memory"] >= 1.0) & (both["requests_in_memory"] >= both["concurrent_requests"])
 
 
 def _fitting(
     question: Question, names: Sequence[str], words: Mapping[str, str], fleet: float
 ) -> tuple[predict.Rows, pl.DataFrame]:
     """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
-    left, parts = list(names), []
-    tried = STAGES[:1] if "pipeline_parallel" in question.values else STAGES
-    for stages in tried:
-        sides = _candidates(question, left, words["format"], stages)
-        both, fits = _with_memory(question, sides)
-        parts.append([frame.filter(fits) for frame in (*sides, both)])
-        if not (left := [name for name in left if name not in parts[-1][-1]["accelerator"]]):
-            break
-    decode, prefill, fitting = map(pl.concat, zip(*parts, strict=True))
-    if fitting.is_empty():
-        largest, _ = _with_memory(question, _candidates(question, names, words["format"], tried[-1]))
-        least = largest.sort("memory_left_bytes").row(-1, named=True)
+    sides = _candidates(question, names, words["format"])
+    every, fits = _with_memory(question, sides)
+    if not fits.any():
+        least = every.sort("memory_left_bytes").row(-1, named=True)
         missing = max(-least["memory_left_bytes"], least["request_kv_bytes"] / least["worker"])
         raise ScenarioError(
-            f"weights and cache fit on no layout of {max(SIZES) * tried[-1]} accelerators or fewer: on "
-            f"{least['worker']:.0f} {least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each; give "
-            "chips with more memory, a narrower precision or fewer tokens"
+            f"weights and cache fit on no layout of {max(SIZES) * least['pipeline_parallel']:.0f} accelerators or "
+            f"fewer: on {least['worker']:.0f} {least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each;"
+            " give chips with more memory, a narrower precision or fewer tokens"
         )
-    if (smallest := float(fitting["replica_accelerators"].min())) > fleet:  # type: ignore[arg-type]
+    sizes = every["replica_accelerators"]
+    if (smallest := float(sizes.filter(fits).min())) > fleet:  # type: ignore[arg-type]
         raise ScenarioError(f"fleet = {fleet:g} is too small: one replica needs {smallest:.0f} accelerators or more")
-    within = fitting["replica_accelerators"] <= fleet
-    both = fitting.filter(within)
-    shared = {n: v for n, v in question.values.items() if not isinstance(v, str)}
-    numbers = [
-        side.filter(within)
-        .drop("accelerator")
-        .with_columns(**{n: pl.lit(v) for n, v in shared.items() if n not in side})
-        for side in (decode, prefill)
-    ]
+    decode, prefill, both = (frame.filter(fits & (sizes <= fleet)) for frame in (*sides, every))
+    shared = {n: pl.lit(v) for n, v in question.values.items() if not isinstance(v, str) and n not in decode}
+    numbers = [side.drop("accelerator").with_columns(**shared) for side in (decode, prefill)]
     apart = pl.col("prefill_separate")
     load = both.select(
         pl.lit(predict.newest()).alias("month"),
@@ -460,7 +458,7 @@ def _fitting(
     ]
     counts = Counter((*(row[name] for name in FAMILY), row["mode"][:3]) for row in predict.measured()[0].words)
     known = [counts[*(row[name] for name in FAMILY), row["mode"][:3]] for row in described]
-    both = both.with_columns(measured_points=pl.Series(known, dtype=pl.Float64))
+    both = both.with_columns(measured_points=(pl.col("pipeline_parallel") == 1.0) * pl.Series(known, dtype=pl.Float64))
     return predict.Rows(described, numbers[0], numbers[1], load), both.with_row_index("row")
 
 
@@ -518,7 +516,7 @@ def _answers(
             needed = middle["users"] / middle["users_per_accelerator"] / frame["replica_accelerators"]
             ratio = ((needed * ratio * BELOW).ceil() / middle["replicas"]).clip(1.0)
         columns += [ratio.alias("expected_cost_ratio"), kept.alias("limit_probability")]
-    return frame.drop("worker", "other", "prompts_fit", LIMITS["tpot"], *STEP, *SPECIFICATIONS).hstack(columns), chain
+    return frame.drop("worker", LIMITS["tpot"], *STEP, *SPECIFICATIONS).hstack(columns), chain
 
 
 def _load(question: Question, asked: pl.DataFrame, demand: Mapping[str, float]) -> pl.Series | float:

@@ -9,9 +9,11 @@ from datetime import date
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from factorykit.core.errors import FactorykitError, UnknownName, unknown_name_message
-from factorykit.data.identifiers import accelerator_in
+from factorykit.core.errors import ScenarioError, UnknownName, short_repr, unknown_name_message
+from factorykit.core.vocabulary import quantity
+from factorykit.data.identifiers import accelerator_in, identify
 from factorykit.data.tables import table
+from factorykit.engine.providers.accelerators import chips
 from factorykit.model.scenario.architectures import architecture
 
 RENAMED: Final = (
@@ -25,10 +27,14 @@ RENAMED: Final = (
 """Spellings of models that share an architecture of the tables."""
 WEIGHT_BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5625, "int4": 0.5625}
 """Bytes of a stored weight with its scales, by number format."""
-KV_BYTES: Final = {name: 1.0 if name in ("fp8", "fp4") else 2.0 for name in WEIGHT_BYTES}
-"""Bytes of a cached element, by number format of the weights."""
+ENGINES: Final = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm|tensorrtllm|dynamotrt"}
+FORMATS: Final = {"bf16": "[fpt]16", "int8": "int8|w8a", "fp8": "fp8|e4m3", "int4": "int4|w4a|awq|gptq", "fp4": "fp4"}
+MODES: Final = {"agg": "agg", "disagg": "disagg"}
+"""Engines, number formats and modes, with patterns of their spellings in lower case without punctuation."""
 SERVER: Final = 8.0
 """Accelerators of one server, the most of a worker that shares them between prompts and decode."""
+PCIE, NETWORK = 6.4e10, 5e10
+"""Rates of links of chips that the table links lacks: PCIe 5 and a port of 400 Gb/s. [byte/s]"""
 TRIAL_DAYS: Final = 14
 """Most days by which a recipe is measured before its first use."""
 SIDES: Final = ("prefill", "decode")
@@ -46,6 +52,15 @@ class Point(NamedTuple):
     load: dict[str, float]
 
 
+def word_of(kind: str, stated: object, known: Mapping[str, str]) -> str:
+    """Return the last of the known words whose pattern a text has, without case and punctuation."""
+    plain = re.sub(r"[^a-z0-9]", "", stated.lower()) if isinstance(stated, str) else ""
+    found = [name for name, spellings in known.items() if re.search(spellings, plain)]
+    if not found:
+        raise UnknownName(unknown_name_message(kind, stated, known))
+    return found[-1]
+
+
 @cache
 def architecture_of(model: str) -> str:
     """Return the architecture of a model's name or repository path; its weights may have any number format.
@@ -58,14 +73,12 @@ def architecture_of(model: str) -> str:
         name = re.sub(pattern, new, name)
     known = table("architectures").collect()["architecture"].to_list()
     found = [key for key in known if name == key or name.startswith(f"{key}_")]
-    if not found:
-        raise UnknownName(unknown_name_message("architecture", model, known))
-    return max(found, key=len)
+    return max(found, key=len) if found else identify("architecture", model)
 
 
 @cache
 def chip(stated: str) -> dict[str, Any]:
-    """Return the row of the table accelerators that a system names, or of serving_devices.
+    """Return the accelerator that a system names with its usual links, or the row of serving_devices.
 
     >>> chip("b200_sxm")["accelerator"]
     'b200'
@@ -74,39 +87,47 @@ def chip(stated: str) -> dict[str, Any]:
         if row["named"] in stated.lower():
             unknown = dict.fromkeys(("peak_fp8_flop_per_s", "peak_fp4_flop_per_s", "scale_up_bytes_per_s"))
             return {"accelerator": row["serving_device"], **unknown, **row}
-    key = accelerator_in(stated.replace("_", " "))
-    return next(table("accelerators").filter(accelerator=key).collect().iter_rows(named=True))
+    return dict(chips()[accelerator_in(stated.replace("_", " "))])
 
 
 def number_format(row: Mapping[str, Any]) -> str:
     """Return the number format of the weights, of the columns that state it or of the name of the model."""
     words = (row.get("moe_quant_mode"), row.get("gemm_quant_mode"), row.get("precision"), row.get("weight_data_types"))
-    stated = " ".join(str(word) for word in words if word) or str(row.get("model_path") or row.get("benchmark"))
-    for pattern, name in (("fp4|nvfp4", "fp4"), ("fp8", "fp8"), ("int4", "int4"), ("int8", "int8")):
-        if re.search(pattern, stated.lower()):
-            return name
-    return "fp4" if "gpt-oss" in stated.lower() else "bf16"
+    name = str(row.get("model_path") or row.get("benchmark"))
+    default = f"{name} {'fp4' if 'gpt-oss' in name.lower() else 'bf16'}"
+    return word_of("precision", " ".join(str(word) for word in words if word) or default, FORMATS)
 
 
-def _number(row: Mapping[str, Any], name: str, default: float = 1.0) -> float:
+def number_in(row: Mapping[str, Any], name: str, default: float | None = 1.0) -> float:
+    """Return a cell, a number or its text, above 0; exports write 0 for the experts of a model that has none."""
     value = row.get(name)
-    return default if value is None or not math.isfinite(float(value)) or float(value) <= 0.0 else float(value)
+    if default is not None and value in (None, "", 0.0 if "moe" in name else None):
+        return default
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        expected = "given" if value in (None, "") else f"a finite number above 0, got {short_repr(value)}"
+        raise ScenarioError(f"{name} must be {expected}")
+    return number
 
 
 def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
-    """Return what a formula needs of a chip at one number format."""
+    """Return what a formula needs of a chip at one number format; without FP4 units it treats FP4 weights as INT4."""
     peak = float(specification["peak_16bit_flop_per_s"])
-    eight = float(specification["peak_fp8_flop_per_s"] or peak)
-    peaks = {"fp8": eight, "int8": eight, "fp4": float(specification["peak_fp4_flop_per_s"] or eight)}
+    eight, four = (specification[f"peak_{name}_flop_per_s"] for name in ("fp8", "fp4"))
+    peaks = {"fp8": float(eight or peak), "int8": float(eight or peak), "fp4": float(four or peak)}
     return {
         "peak_flop_per_s": peaks.get(width, peak),
         "peak_16bit_flop_per_s": peak,
         "served_bytes_per_parameter": WEIGHT_BYTES[width],
+        "kv_bytes_per_element": 1.0 if width == "fp8" or (width == "fp4" and four) else 2.0,
         "accelerator_memory_bytes": float(specification["accelerator_memory_bytes"]),
         "memory_bytes_per_s": float(specification["memory_bytes_per_s"]),
         "scale_up_domain": float(specification.get("scale_up_domain") or SERVER),
-        "scale_up_bytes_per_s": float(specification["scale_up_bytes_per_s"] or 6.4e10),
-        "scale_out_bytes_per_s": 5e10,
+        "scale_up_bytes_per_s": float(specification["scale_up_bytes_per_s"] or specification.get("fallback") or PCIE),
+        "scale_out_bytes_per_s": float(specification.get("scale_out_bytes_per_s") or NETWORK),
     }
 
 
@@ -135,7 +156,7 @@ def recipes() -> dict[tuple[Any, ...], list[dict[str, Any]]]:
 
 
 def _size(row: Mapping[str, Any], side: str) -> float:
-    return _number(row, f"{side}_tp_size") * _number(row, f"{side}_attention_dp_size")
+    return number_in(row, f"{side}_tp_size") * number_in(row, f"{side}_attention_dp_size")
 
 
 def _sized(row: dict[str, Any]) -> dict[str, Any]:
@@ -205,14 +226,14 @@ def _layout(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
     Some exports multiply two sizes that count the same accelerators, as others of the same measurement show: 64 for 8.
     """
-    tensor = _number(row, f"{prefix}tp_size")
-    groups = _number(row, f"{prefix}attention_dp_size")
-    experts = _number(row, f"{prefix}moe_ep_size")
-    width = _number(row, f"{prefix}moe_tp_size")
+    tensor = number_in(row, f"{prefix}tp_size")
+    groups = number_in(row, f"{prefix}attention_dp_size")
+    experts = number_in(row, f"{prefix}moe_ep_size")
+    width = number_in(row, f"{prefix}moe_tp_size")
     accelerators = max(width * experts, 1.0)
     if accelerators == 1.0:
         accelerators = tensor * groups
-    twice = tensor == groups > 1.0 or (width == experts and accelerators > SERVER)
+    twice = tensor == groups > 1.0 or (width == experts > 1.0 and accelerators > SERVER)
     if not prefix and twice and accelerators == tensor * groups:
         accelerators = math.sqrt(accelerators)
         groups = accelerators if groups > tensor else 1.0
@@ -226,18 +247,20 @@ def _layout(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
         "tensor_parallel": tensor,
         "attention_data_parallel": groups,
         "expert_parallel": min(experts, accelerators),
-        "pipeline_parallel": _number(row, f"{prefix}pp_size"),
+        "pipeline_parallel": number_in(row, f"{prefix}pp_size"),
     }
 
 
 def _concurrency(row: Mapping[str, Any], *, separate: bool) -> float:
     stated = re.search(r"silicon_concurrency=(\d+)", str(row.get("silicon_data_source") or ""))
     named = re.search(r"_c(\d+)(?:_|$)", str(row.get("id") or ""))
-    if row.get("concurrency") or stated or named:
-        return float(row.get("concurrency") or (stated or named)[1])  # type: ignore[index]
+    if row.get("concurrency") is not None:
+        return number_in(row, "concurrency")
+    if known := stated or named:
+        return float(known[1])
     prefix = "decode_" if separate else ""
-    workers = _number(row, "decode_num_workers") if separate else 1.0
-    return _number(row, f"{prefix}batch_size") * _number(row, f"{prefix}attention_dp_size") * workers
+    workers = number_in(row, "decode_num_workers") if separate else 1.0
+    return number_in(row, f"{prefix}batch_size", None) * number_in(row, f"{prefix}attention_dp_size") * workers
 
 
 @cache
@@ -251,19 +274,20 @@ def read_point(row: Mapping[str, Any]) -> Point:
     Raises
     ------
     FactorykitError
-        If its model or chip is unknown, or a length is missing.
+        If a word of it is unknown, a length or the load is missing, or a number is invalid.
     """
-    specification = chip(str(row.get("system")))
-    width = number_format(row)
-    model = architecture_of(str(row.get("model_path")))
-    if row.get("isl") is None or row.get("osl") is None:
-        raise FactorykitError("isl and osl must be given")
-    words = {"engine": str(row.get("backend")), "chip": str(specification["accelerator"]), "model": model}
-    words |= {"mode": "agg", "format": width}
-    separate = row.get("mode") == "disagg"
+    if missing := [name for name in ("backend", "system", "model_path", "isl", "osl") if row.get(name) is None]:
+        raise ScenarioError(f"{missing[0]} must be given")
+    row = {**row, "mode": word_of("mode", row.get("mode") or "agg", MODES)}
+    row |= {name: quantity(long).check(row[name]) for name, long in (("isl", "input_tokens"), ("osl", "output_tokens"))}
+    specification, width = chip(str(row["system"])), number_format(row)
+    model = architecture_of(str(row["model_path"]))
+    words = {"engine": word_of("engine", row["backend"], ENGINES), "chip": str(specification["accelerator"])}
+    words |= {"model": model, "mode": "agg", "format": width}
+    separate = row["mode"] == "disagg"
     concurrency = _concurrency(row, separate=separate)
     found = published(row, words, concurrency)
-    size = _number(row, "tp_size") * _number(row, "attention_dp_size")
+    size = number_in(row, "tp_size") * number_in(row, "attention_dp_size")
     if not (separate or found) and size > SERVER:
         system = {**row, "mode": "disagg", **{f"{side}_tp_size": size for side in SIDES}}
         found = published(system, words, concurrency)
@@ -272,11 +296,16 @@ def read_point(row: Mapping[str, Any]) -> Point:
         exact = row.get("decode_num_workers") or (len(found) == 1 and found[0]["concurrency"] == concurrency)
         words["mode"] = "disagg" if exact else "disagg_open"
     row = _with_recipes(row, found)
-    prefill_workers, workers = (_number(row, f"{side}_num_workers") if separate else 1.0 for side in SIDES)
+    prefill_workers, workers = (number_in(row, f"{side}_num_workers") if separate else 1.0 for side in SIDES)
     common = {**_shape(model), **hardware(specification, width)}
-    common |= {"input_tokens": float(row["isl"]), "output_tokens": float(row["osl"])}
-    common |= {"kv_bytes_per_element": KV_BYTES[width], "draft_tokens": row["draft_tokens"]}
+    common |= {"input_tokens": row["isl"], "output_tokens": row["osl"], "draft_tokens": row["draft_tokens"]}
     decode = {**common, **_layout(row, "decode_" if separate else "")}
+    tensor, heads, most = decode["tensor_parallel"], decode["attention_heads"], max(common["scale_up_domain"], SERVER)
+    if not separate and (heads % tensor or tensor > most):
+        raise ScenarioError(
+            f"tp_size = {tensor:g} must divide the {heads:g} attention heads of {model} and be at most {most:g}, the "
+            f"{words['chip']} of a node; give pp_size for a pipeline of nodes"
+        )
     prefill = {**common, **_layout(row, "prefill_" if separate else "")}
     decode |= {"concurrent_requests": max(concurrency / workers, 1.0), "prefill_separate": float(separate)}
     prefill |= {"concurrent_requests": max(concurrency / prefill_workers, 1.0), "prefill_separate": 0.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -17,14 +16,7 @@ from factorykit.formulas.serving import calibration
 from factorykit.formulas.serving.prefill import prefill_backlog_s
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving.features import tpot_features, ttft_features
-from factorykit.model.serving.points import (
-    Point,
-    architecture_of,
-    chip,
-    hardware,
-    number_format,
-    read_point,
-)
+from factorykit.model.serving.points import ENGINES, Point, architecture_of, chip, hardware, number_format, read_point
 from factorykit.model.serving.residual import Process, constants, left_out, precision_of, widened
 
 if TYPE_CHECKING:
@@ -34,7 +26,6 @@ DECODE: Final = (
     *("requests_in_memory", "replica_accelerators", "served_weight_bytes", "draft_step_tokens"),
 )
 PREFILL: Final = ("time_to_first_token_s", "prefill_s", "replica_accelerators")
-ENGINES: Final = ("vllm", "sglang", "trtllm")
 SCENARIOS: Final = ("Offline", "Server", "Interactive")
 BENCHMARK_LAYOUTS: Final = tuple((float(t), float(r)) for t in (1, 2, 4, 8) for r in (64, 256, 1024))
 """Tensor parallelism and concurrent requests of a replica, of which a submission takes the fastest that fits."""
@@ -68,10 +59,9 @@ def rows_of(points: Sequence[Point]) -> Rows:
 
 
 def _of_engine(words: Sequence[Mapping[str, str]], name: str) -> list[float]:
-    """Return a constant of each row's engine; of an unknown one the geometric mean."""
+    """Return a constant of each row's engine."""
     known = {engine: constants(engine)[name] for engine in ENGINES}
-    mean = math.prod(known.values()) ** (1.0 / len(known))
-    return [known.get(row["engine"], mean) for row in words]
+    return [known[row["engine"]] for row in words]
 
 
 class Physics(NamedTuple):

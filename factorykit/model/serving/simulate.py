@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from factorykit.core import validation
-from factorykit.core.errors import ScenarioError
+from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.model.serving.trace import COLUMNS, Trace
 
@@ -42,7 +42,7 @@ def simulate_serving(
     Raises
     ------
     ScenarioError
-        If a time or a length is not finite, a length is below 1, or there is no request.
+        If a time or a length is not finite, a length is below 1, there is no request, or a time is no function.
 
     Notes
     -----
@@ -58,6 +58,9 @@ def simulate_serving(
     (0.1, 0.02)
     """
     np = need("numpy")
+    for name, function in (("prefill_s", prefill_s), ("decode_step_s", decode_step_s)):
+        if not callable(function):
+            raise ScenarioError(f"{name} must be a function, such as lambda array: 0.1, got {short_repr(function)}")
     frame = validation.frame("requests", requests.requests if isinstance(requests, Trace) else requests)
     frame = frame.select(pl.col(name).cast(pl.Float64) for name in COLUMNS).sort("arrival_s", maintain_order=True)
     arrival, prompt_tokens, answer = (frame[name].to_numpy() for name in COLUMNS)

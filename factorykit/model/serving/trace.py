@@ -73,22 +73,25 @@ class Trace:
     def drawn(
         cls,
         requests: int,
-        requests_per_s: float,
-        input_tokens: float,
-        output_tokens: float,
+        requests_per_s: float | str,
+        input_tokens: float | str,
+        output_tokens: float | str,
         *,
-        input_tokens_cv: float = 1.0,
-        output_tokens_cv: float = 1.0,
+        input_tokens_cv: float | str = 1.0,
+        output_tokens_cv: float | str = 1.0,
         seed: int = 0,
     ) -> Trace:
         """Return requests that arrive at random times, with lengths of a lognormal distribution."""
         np = need("numpy")
         random = np.random.default_rng(validation.integer("seed", seed))
-        columns = {"arrival_s": np.cumsum(random.exponential(1.0 / requests_per_s, requests))}
-        shapes = zip(COLUMNS[1:], (input_tokens, output_tokens), (input_tokens_cv, output_tokens_cv), strict=True)
-        for name, mean, cv in shapes:
-            variance = np.log(1.0 + cv * cv)
-            lengths = random.lognormal(np.log(mean) - 0.5 * variance, np.sqrt(variance), requests)
+        count = validation.integer("requests", requests, 2, 10**8)
+        given = {"requests_per_s": requests_per_s, "input_tokens": input_tokens, "output_tokens": output_tokens}
+        given |= {"input_tokens_cv": input_tokens_cv, "output_tokens_cv": output_tokens_cv}
+        read = {name: float(quantity(name).check(value)) for name, value in given.items()}
+        columns = {"arrival_s": np.cumsum(random.exponential(1.0 / read["requests_per_s"], count))}
+        for name in COLUMNS[1:]:
+            variance = np.log(1.0 + read[f"{name}_cv"] ** 2)
+            lengths = random.lognormal(np.log(read[name]) - 0.5 * variance, np.sqrt(variance), count)
             columns[name] = np.maximum(np.rint(lengths), 1.0)
         frame = pl.DataFrame(columns).with_columns(pl.col("arrival_s") - pl.first("arrival_s"))
         return cls(frame, {"invalid": 0, "unordered": 0, "gaps": 0})
@@ -139,7 +142,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
             f"{', '.join(MOONCAKE)} in each line"
         )
     unordered = int((frame["arrival_s"].drop_nulls().diff() < 0.0).sum())
-    valid = pl.col("arrival_s").is_finite() & (pl.col("input_tokens") >= 1.0) & (pl.col("output_tokens") >= 1.0)
+    valid = pl.all_horizontal(pl.col(*COLUMNS).is_finite(), pl.col(*COLUMNS[1:]) >= 1.0)
     numbered = frame.with_row_index("row").with_columns(valid=valid.fill_null(False))
     kept = numbered.filter("valid").sort("arrival_s", maintain_order=True)
     if kept["arrival_s"].n_unique() < 2:

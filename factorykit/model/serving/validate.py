@@ -54,8 +54,8 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     polars.DataFrame
         One row each, in the order given: ``id``, ``ttft_s``, ``ttft_low_s``, ``ttft_high_s``, ``tpot_s``,
         ``tpot_low_s``, ``tpot_high_s`` [s], ``tokens_per_s`` with ``tokens_per_s_low`` and ``tokens_per_s_high`` [1/s]
-        (bounds of 90 % intervals; latencies are null for benchmark results), ``ttft_error``, ``tpot_error`` and
-        ``tokens_per_s_error`` (predicted over measured, less one), and ``reason``, why a row has no prediction.
+        (bounds of 90 % intervals; null are latencies of benchmarks, and ``tpot_s`` of one token), ``ttft_error``,
+        ``tpot_error``, ``tokens_per_s_error`` (predicted over measured, less one), and ``reason`` if not predicted.
 
     Raises
     ------
@@ -117,6 +117,8 @@ def _points(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
         found = _without([sweep(point.words, point.decode) for point in ready])
     else:
         found = predict.latencies(predict.rows_of(ready)) if ready else {}
+        following = [1.0 if point.decode["output_tokens"] > 1.0 else float("nan") for point in ready]
+        found |= {name: found[name] * following for name in found if name.startswith("tpot")}
     return _table(frame, numbers, found, reasons)
 
 

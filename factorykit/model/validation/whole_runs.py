@@ -192,7 +192,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_size(total: float) -> dict[str, Any]:
     """Return the columns of the shape of a dense model of a size."""
-    from factorykit.model.planning.candidates import dense
+    from factorykit.model.scenario.models import dense
 
     shape = dense(total)
     return {column: shape[name] for column, name in SHAPE.items() if shape.get(name)}

@@ -24,7 +24,6 @@ from factorykit.engine.step import ALTERNATIVE, CALIBRATED, DEFAULT, FORMULA, NE
 from factorykit.formulas import catalogue, topic
 from factorykit.formulas.expressions import as_text
 from factorykit.model.economics.rent import PRICE
-from factorykit.model.performance import hf_config
 from factorykit.model.performance.layouts import CANDIDATES, PARTS
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import COUNT_STEPS
@@ -33,6 +32,7 @@ from factorykit.model.planning.constraints import LIMITS as LIMIT_NAMES
 from factorykit.model.planning.published_runs import conditions, published_runs
 from factorykit.model.planning.summary import MULTI_SITE
 from factorykit.model.reliability.reliability import published_rates
+from factorykit.model.scenario import hf_config
 from factorykit.model.scenario.architectures import architecture
 from factorykit.site.pages.markdown import dashed
 from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape, unplanned
@@ -55,8 +55,10 @@ PRESETS: Final[Mapping[int, Mapping[str, Any]]] = {
 An address holds the differences from the preset of its version. A changed preset needs a new version; old versions are
 kept, so that stored addresses remain valid.
 """
-MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_families", "gemm_ceiling_16bit"))
-"""Chip specifications that are requested as inputs if missing from the tables."""
+MISSING: Final = tuple(
+    name for name in BROUGHT if name not in ("evidence_families", "gemm_ceiling_16bit", "peak_16bit_flop_per_s")
+)
+"""Chip specifications that are requested as inputs if missing from the tables; all chips have a peak in 16 bits."""
 NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
 """Inputs of a local checkpoint tier."""
 GROUPS: Final = (
@@ -138,8 +140,8 @@ COSTS: Final = {
 }
 SPELLED: Final = {
     "s": (
-        *("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
-        *("week", "weeks", "month", "months", "year", "years", "yr"),
+        *("s", "sec", "second", "seconds", "ms", "us", "ns", "min", "minute", "minutes", "h", "hour", "hours"),
+        *("d", "day", "days", "week", "weeks", "month", "months", "year", "years", "yr"),
     ),
     "FLOP/s": ("TFLOP/s", "PFLOP/s", "FLOP/s"),
     "J/FLOP": ("pJ/FLOP", "J/FLOP"),

@@ -28,6 +28,7 @@ from factorykit.model.planning import candidates, summary, uncertainty
 from factorykit.model.planning.candidates import OPTIMA, OWNED, RESULTS, alternative_models, outputs
 from factorykit.model.planning.constraints import MAX_USUAL_DAYS, TIERS, WAYS
 from factorykit.model.planning.plan import DRAWS
+from factorykit.model.scenario import models
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.distributions import LogNormal
 from factorykit.site.planner.layout_search import candidates_function, search_function
@@ -68,7 +69,7 @@ LARGEST: Final = 1e300
 @cache
 def shape() -> tuple[str, ...]:
     """Return the given quantities of a known model."""
-    return tuple(name for name, value in architecture(candidates.FAMILY[-1]).items() if isinstance(value, float))
+    return tuple(name for name, value in architecture(models.FAMILY[-1]).items() if isinstance(value, float))
 
 
 @cache
@@ -189,13 +190,13 @@ def model_script() -> str:
         "shape": shape(),
         "architectures": architectures(),
         "sizes": {
-            "family": candidates.family(),
-            "base": candidates.FAMILY[-1],
-            "head": candidates.HEAD_SIZE,
-            "kept": candidates.KV_HEADS,
-            "ratio": candidates.FFN_OVER_HIDDEN,
-            "mixtures": candidates.mixtures(),
-            "together": candidates.EXPERTS_STEP,
+            "family": models.family(),
+            "base": models.FAMILY[-1],
+            "head": models.HEAD_SIZE,
+            "kept": models.KV_HEADS,
+            "ratio": models.FFN_OVER_HIDDEN,
+            "mixtures": models.mixtures(),
+            "together": models.EXPERTS_STEP,
         },
         "outputs": {"rent": outputs("rent"), "own": [OWNED.get(name, name) for name in outputs("own")]},
         "settled": {way: _settled(way) for way in WAYS},

@@ -235,16 +235,18 @@ class Serve {
   sentence({ best, breaks, binds }) {
     const { page } = this;
     const replicas = `${counted(best.replicas)} replica${best.replicas > 1 ? "s" : ""} of ${best.replica_accelerators} (${this.layout(best)}; ${counted(best.concurrent_requests)} requests at once)`;
-    const users = counted(Math.max(Math.round(best.users), 1));
+    const users = Math.max(Math.round(best.users), 1);
     const following = best.tpot_s === undefined ? "" : `, each next after ${this.ends(best, "tpot_s", timed(best.tpot_s))}`;
     const latencies = `first token after ${this.ends(best, "ttft_s", timed(best.ttft_s))}${following}`;
     const prices = `${this.ends(best, "usd_per_million_output_tokens", USD)} per million output tokens (${text(USD, best.usd_per_million_served_tokens)} with prompts and idle accelerators), ${this.ends(best, "j_per_token", JOULE)} per token`;
-    const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas} serve ${this.ends(best, "requests_per_s", COUNT)} requests per second, of about ${users} users: ${latencies}, ${prices}.`;
+    const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas}, weights in ${this.question.precision}, ${this.question.engine}, serve ${this.ends(best, "requests_per_s", COUNT)} requests per second, of about ${counted(users)} user${users > 1 ? "s" : ""}: ${latencies}, ${prices}.`;
     const measured = best.measured_points ? "" : " No points of this engine, chip, model and mode are measured: intervals are wide.";
-    if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It breaks ${breaks.join("; ")}.${measured}`;
-    const named = binds.map((name) => page.quantities[page.limitNames[name]][0].toLowerCase());
     const chance = Object.keys(this.question.limits).length ? ` Chance of keeping the limits: ${Math.round(best.limit_probability * 100)} %.` : "";
-    return `${plan} ${named.length ? `Limited by ${named.join(" and ")}` : "The limits cost nothing extra"}.${chance}${measured}`;
+    const expected = best.expected_cost_ratio > page.noticeableCost ? ` Expected cost: ${best.expected_cost_ratio.toFixed(2)} times this, as latencies above the limits take more accelerators.` : "";
+    const notes = `${chance}${expected}${measured}`;
+    if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It breaks ${breaks.join("; ")}.${notes}`;
+    const named = binds.map((name) => page.quantities[page.limitNames[name]][0].toLowerCase());
+    return `${plan}${named.length ? ` Limited by ${named.join(" and ")}.` : ""}${notes}`;
   }
 
   draw({ fronts, best }) {
@@ -272,9 +274,10 @@ class Serve {
       ["j_per_token", "Per token", () => JOULE],
       ["tokens_per_s_per_accelerator", "Tokens/s per accelerator", () => COUNT],
       ["cost_usd_per_h", "Per hour", () => USD],
+      ["expected_cost_ratio", "Expected over this cost", () => COUNT],
     ];
     const head = make("tr", {}, make("th", { scope: "col" }, "Chip"), ...columns.map(([, label]) => make("th", { scope: "col" }, label)));
-    const cell = (row, name, words) => make("td", {}, text(words, row[name]), make("span", { class: "fkp-small" }, this.between(row, name, words) || (row[name] === undefined ? "" : "…")));
+    const cell = (row, name, words) => make("td", {}, text(words, row[name]), make("span", { class: "fkp-small" }, this.between(row, name, words) || (row[name] === undefined || name === "expected_cost_ratio" ? "" : "…")));
     const body = ofChip.map((row) => make("tr", { class: row.chip === best.chip ? "fkp-input" : null }, make("th", { scope: "row" }, this.name(row.chip), make("span", { class: "fkp-small" }, this.layout(row))), ...columns.map(([name, , words]) => cell(row, name, words(row[name])))));
     return make("table", {}, make("caption", {}, `The best plan of each chip, of ${counted(this.answer.count)} candidates that fit in memory, with 90 % intervals`), make("thead", {}, head), make("tbody", {}, ...body));
   }

@@ -20,7 +20,7 @@ from factorykit.formulas.serving.throughput import serving_users
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import plan, predict, residual
 from factorykit.model.serving.features import tpot_features, ttft_features
-from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, chip, hardware
+from factorykit.model.serving.points import ENGINES, WEIGHT_BYTES, chip, hardware
 from factorykit.model.serving.risk import expected_cost
 from factorykit.site.planner import controls, page_script
 from factorykit.site.planner.model import in_json
@@ -92,8 +92,7 @@ def model_script() -> str:
     data = {
         "shapes": [shape, {name: [it.get(size) for size in shape] for name, it in shapes().items()}],
         "chips": machines(),
-        "kv": KV_BYTES,
-        "engines": {name: residual.constants(name) for name in predict.ENGINES},
+        "engines": {name: residual.constants(name) for name in ENGINES},
         "month": predict.newest(),
         "below": plan.BELOW,
         "deviations": plan.DEVIATIONS,
@@ -155,6 +154,7 @@ def page_data() -> dict[str, Any]:
     models = ([name, architecture(name).label] for name in shapes())
     return {
         "limitNames": plan.LIMITS,
+        "noticeableCost": plan.NOTICEABLE_COST,
         "limits": [*LIMITS, "users", "fleet"],
         "controls": {name: controls.control(name, LIMITS.get(name)) | {"spread": False} for name in CONTROLS}
         | {name: controls.control(name, ends) | {"spread": False, "likely": "ms"} for name, ends in LIMITS.items()},

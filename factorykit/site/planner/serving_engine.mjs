@@ -19,7 +19,7 @@ const rowOf = (columns, value = (name, cell) => cell) => {
 };
 
 // The layout and the load of a side, as features need them.
-const side = ({ concurrent_requests, input_tokens, output_tokens, replica_accelerators, attention_data_parallel, expert_parallel }) => ({ concurrent_requests, input_tokens, output_tokens, replica_accelerators, attention_data_parallel, expert_parallel });
+const side = ({ concurrent_requests, input_tokens, output_tokens, replica_accelerators, pipeline_parallel, attention_data_parallel, expert_parallel }) => ({ concurrent_requests, input_tokens, output_tokens, replica_accelerators, pipeline_parallel, attention_data_parallel, expert_parallel });
 
 // Quantities of the time between tokens, of which an answer of one token has none.
 const BETWEEN = /^tpot|^tokens_per_s_per_user/;
@@ -92,33 +92,34 @@ export class Serving {
     return this.model.backlog({ concurrent_requests: prefill.concurrent_requests, output_tokens, time_per_output_token_s: time_per_output_token_s * slower, prefill_separate, prefill_s });
   }
 
+  // The layouts of a worker; stages of a pipeline are whole nodes.
   layouts({ experts }) {
-    return this.model.sizes.flatMap((size) => (experts && size > 1 ? [1, size] : [1]).map((groups) => ({ tensor_parallel: size / groups, attention_data_parallel: groups, expert_parallel: groups })));
+    const { sizes, stages } = this.model;
+    return stages.flatMap((pipeline_parallel) => sizes.slice(pipeline_parallel > 1 ? -1 : 0).flatMap((size) => (experts && size > 1 ? [1, size] : [1]).map((groups) => ({ tensor_parallel: size / groups, attention_data_parallel: groups, expert_parallel: groups, pipeline_parallel }))));
   }
 
   // The candidates of a chip in the order of Python, without and with separate prefill, that fit or not.
-  candidates({ model: name, engine, precision, given }, chip, stages) {
+  candidates({ model: name, engine, precision, given }, chip) {
     const { model } = this;
     const shape = this.shapes[name];
     const layouts = this.layouts(shape);
-    const common = { ...shape, ...model.chips[chip][precision], kv_bytes_per_element: model.kv[precision], pipeline_parallel: stages, ...layouts[0], concurrent_requests: 1, prefill_separate: 0, ...given };
+    const common = { ...shape, ...model.chips[chip][precision], ...layouts[0], concurrent_requests: 1, prefill_separate: 0, ...given };
     const queued = { ...common, ...this.queue(engine, 1) };
     const prompts = new Map();
     const prefill = (layout, requests, separate, step) => {
-      const key = [layout.tensor_parallel, layout.attention_data_parallel, requests, separate].join(" ");
+      const key = [...Object.values(layout), requests, separate].join(" ");
       if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests, step), { concurrent_requests: requests, prefill_separate: separate })));
       return prompts.get(key);
     };
     const groups = [[], []];
-    const { pipeline_parallel } = common;
     for (const separate of [0, 1]) {
       for (const layout of layouts) {
-        for (const requests of model.requests.filter((count) => count >= layout.attention_data_parallel)) {
+        for (const requests of model.requests.filter((count) => count >= layout.attention_data_parallel * layout.pipeline_parallel)) {
           const decode = model.decode(Object.assign(common, layout, { concurrent_requests: requests, prefill_separate: separate }));
-          for (const other of separate ? layouts : [layout]) {
+          for (const other of separate ? layouts.filter((it) => it.pipeline_parallel === layout.pipeline_parallel) : [layout]) {
             for (const [prefills, decodes] of separate ? model.workers : [[0, 1]]) {
               const prompt = prefill(other, Math.max((requests * decodes) / Math.max(prefills, 1), 1), separate, separate ? 0 : decode.decode_step_s);
-              groups[separate].push({ chip, pipeline_parallel, decode, prompt, layout, other, requests, prefills, decodes, separate });
+              groups[separate].push({ chip, decode, prompt, layout, other, requests, prefills, decodes, separate });
             }
           }
         }
@@ -143,18 +144,10 @@ export class Serving {
     const { requests_per_s: _, ...asked } = given;
     const key = JSON.stringify([name, chips, engine, precision, asked]);
     if (this.kept.has(key)) return this.kept.get(key);
-    const fitting = [];
-    let [left, all, nodes] = [chips, [], 1];
-    for (const stages of "pipeline_parallel" in given ? [1] : this.model.stages) {
-      const sets = left.map((chip) => this.candidates(question, chip, stages));
-      all = [0, 1].flatMap((separate) => sets.flatMap((set) => set[separate]));
-      nodes = stages;
-      const added = all.filter((it) => this.fits(it));
-      fitting.push(...added);
-      left = left.filter((chip) => !added.some((it) => it.chip === chip));
-      if (!left.length) break;
-    }
-    if (!fitting.length) throw new Error(this.missing(all, nodes));
+    const sets = chips.map((chip) => this.candidates(question, chip));
+    const all = [0, 1].flatMap((separate) => sets.flatMap((set) => set[separate]));
+    const fitting = all.filter((it) => this.fits(it));
+    if (!fitting.length) throw new Error(this.missing(all));
     const means = new Map();
     for (const it of fitting) {
       const words = { engine, chip: it.chip, model: name, mode: it.separate ? "disagg" : "agg", format: precision };
@@ -170,10 +163,10 @@ export class Serving {
     return fitting;
   }
 
-  missing(all, stages) {
+  missing(all) {
     const least = all.reduce((best, it) => (it.memory_left_bytes >= best.memory_left_bytes ? it : best));
     const bytes = Math.max(-least.memory_left_bytes, least.decode.request_kv_bytes / least.worker);
-    return `weights and cache fit on no layout of ${this.model.sizes.at(-1) * stages} accelerators or fewer: on ${least.worker} ${least.chip} about ${(bytes / GIGA).toLocaleString("en", DIGITS)} GB are missing on each; give chips with more memory, a narrower precision or fewer tokens`;
+    return `weights and cache fit on no layout of ${this.model.sizes.at(-1) * least.layout.pipeline_parallel} accelerators or fewer: on ${least.worker} ${least.chip} about ${(bytes / GIGA).toLocaleString("en", DIGITS)} GB are missing on each; give chips with more memory, a narrower precision or fewer tokens`;
   }
 
   // The quantities on which the answers of a candidate with given latencies depend, besides those of the model.
@@ -244,11 +237,12 @@ export class Serving {
     const value = objective(question);
     const binds = breaks.length ? [] : Object.keys(limits).filter((name) => value(this.best(question, rows, { ...limits, [name]: undefined })) < value(best));
     const [, limit_probability] = this.risk(best, limits);
-    const measured_points = this.measured.get([question.engine, best.chip, question.model, best.it.separate ? "dis" : "agg"].join(" ")) ?? 0;
+    const withExpected = (row) => ({ ...row, expected_cost_ratio: this.longer(question, row, limits) });
+    const measured_points = (best.it.layout.pipeline_parallel === 1 && this.measured.get([question.engine, best.chip, question.model, best.it.separate ? "dis" : "agg"].join(" "))) || 0;
     return {
-      best: { ...plain(best), limit_probability, measured_points },
-      ofChip: ofChip.map(plain),
-      rows: [best, ...ofChip],
+      best: { ...plain(withExpected(best)), limit_probability, measured_points },
+      ofChip: ofChip.map((row) => plain(withExpected(row))),
+      rows: [best, ...ofChip].map(withExpected),
       prices,
       fronts,
       binds,
@@ -327,7 +321,7 @@ const objective = ({ fleet, objective: name }) => (fleet === undefined ? (row) =
 // A row without what only the engine uses.
 function plain({ it, ...row }) {
   const other = Object.fromEntries(Object.entries(it.other).map(([name, value]) => [`prefill_${name}`, value]));
-  return meant({ ...row, ...it.layout, ...other, pipeline_parallel: it.pipeline_parallel, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes }, it);
+  return meant({ ...row, ...it.layout, ...other, concurrent_requests: it.requests, prefill_workers: it.prefills, decode_workers: it.decodes, replica_accelerators: it.replica_accelerators, memory_left_bytes: it.memory_left_bytes }, it);
 }
 
 // A row without the time between tokens where an answer has one token.

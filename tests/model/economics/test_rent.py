@@ -65,6 +65,10 @@ def test_prices_of_providers_span_a_factor_of_six():
     assert listed.height == listed["provider"].n_unique() > 15
 
 
+def test_offers_may_be_a_list_of_rows():
+    assert fk.rent(RUN, offers().to_dicts()).equals(fk.rent(RUN, offers()), null_equal=True)
+
+
 def test_tiers_of_checkpoints_raise_the_goodput_of_offers():
     tiers = {"level_one_write_s": 2.0, "level_two_write_s": 58.0, "level_one_share": 0.8}
     tiers |= {"level_one_restart_s": 60.0, "level_two_restart_s": 600.0, "spot_goodput": "spot_tiered_goodput"}
@@ -77,7 +81,9 @@ def test_tiers_of_checkpoints_raise_the_goodput_of_offers():
     [
         (lambda: fk.rent(RUN, offers().drop("provider")), "no column 'provider'"),
         (lambda: fk.rent(RUN, offers().head(0)), "no rows"),
-        (lambda: fk.rent(RUN, [{"provider": "a"}]), "offers must be a polars DataFrame"),
+        (lambda: fk.rent(RUN, [{"provider": "a"}]), "no column 'rental_usd_per_accelerator_h'"),
+        (lambda: fk.rent(RUN, [{"provider": "a"}, 2.5]), "one of offers must be"),
+        (lambda: fk.rent(RUN, []), "no rows"),
         (lambda: fk.rent(7, offers()), "inputs must be a mapping"),
         (
             lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),

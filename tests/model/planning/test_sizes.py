@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
-from factorykit.model.planning.candidates import dense, mixture, model_of
+from factorykit.model.scenario.models import dense, mixture, model_of
 
 
 @settings(deadline=None, max_examples=25)
@@ -71,3 +71,12 @@ def test_an_invalid_model_is_refused() -> None:
         model_of("70 GB")
     with pytest.raises(ScenarioError, match="give more"):
         dense(1e6)
+
+
+def test_a_search_takes_a_size_as_a_plan_does() -> None:
+    cluster = {"accelerators": 64, "accelerator": "h100_sxm"}
+    sized, named = (
+        fk.search(model, cluster, global_batch_size=64, assume=True).head(1).collect()
+        for model in ("8.03B", {**model_of("8.03B"), "sequence_length": 4096.0})
+    )
+    assert sized.equals(named)

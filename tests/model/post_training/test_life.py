@@ -60,3 +60,32 @@ def test_training_takes_what_serving_leaves_over_the_day():
     assert total["usd"] == pytest.approx(tuned.best["usd"] / left)
     with pytest.raises(ScenarioError, match="fleet = 1 is too small: serving needs"):
         fk.shared_fleet(served, tuned, [100.0 * most], fleet=1)
+
+
+def test_training_stays_idle_where_its_states_do_not_fit():
+    """The optimizer of 8 billion weights takes 96 GB: on few H100 of 80 GB no share of it fits, as post_train finds."""
+    tuned = fk.post_train("llama3_8b", 64, rental_usd_per_accelerator_h=2.0)
+    served = fk.serve("llama3_8b", "h100_sxm", load=400.0)
+    best, most = served.best, served.best["requests_per_s"]
+    width = tuned.best["rollout_tensor_parallel"]
+    found = fk.shared_fleet(served, tuned, [most] * 12 + [1e-3] * 12, fleet=best["accelerators"] + width - 1.0)
+    assert found["training_accelerators"][0] == 0.0
+    assert found["training_accelerators"][23] % width == 0.0
+    plan = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=512, draws=8)
+    found = fk.shared_fleet(served, plan, [most] * 12 + [1e-3] * 12, fleet=best["accelerators"] + 1.0)
+    assert found["training_accelerators"][0] == 0.0
+
+
+def test_a_fleet_has_one_chip_and_plans_of_both_kinds():
+    tuned, served = stages()
+    other = fk.serve("llama3_8b", "b200", load=50.0)
+    for wrong in ((tuned, served, [1.0]), (served, served, [1.0]), (served, tuned, 1.0), (other, tuned, [1.0])):
+        with pytest.raises(ScenarioError):
+            fk.shared_fleet(*wrong)  # type: ignore[arg-type]
+    with pytest.raises(ScenarioError, match="one kind of accelerator, got h100_sxm and b200"):
+        fk.life(tuned, other, fleet=1000)
+
+
+def test_grams_of_carbon_without_their_unit_are_noticed():
+    with pytest.warns(fk.FactorykitWarning, match="did you mean '400 g/kWh'"):
+        fk.life(stages()[1], carbon_kg_per_kwh=400)

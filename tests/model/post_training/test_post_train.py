@@ -70,11 +70,22 @@ def test_tools_that_take_longest_limit_the_step():
         ({"model": "llama3_405b", "accelerators": 8, "lora_rank": 8}, "fits on no layout|weights alone"),
         ({"model": "llama3_8b", "accelerators": 8, "output_tokens": 9000}, "must be at most sequence_length"),
         ({"model": "llama3_8b", "accelerators": 8, "teacher": "llama3_70b"}, "needs algorithm = 'distillation'"),
+        ({"model": "llama3_8b", "accelerators": 8, "algorithm": "SFT", "tool_wait_s": 9}, "trains on given sequences"),
+        ({"model": "llama3_8b", "accelerators": 8, "algorithm": "dpo", "policy_lag_steps": 1}, "policy_lag_steps"),
+        ({"model": "llama3_8b", "accelerators": 8, "output_tokens": "2k"}, "can be 2,000 or 2,048"),
     ],
 )
 def test_an_invalid_plan_gives_the_reason(given, message):
     with pytest.raises(ScenarioError, match=message):
         fk.post_train(**given)
+
+
+def test_words_are_read_in_any_case():
+    upper, lower = (
+        fk.post_train("llama3_8b", 8, algorithm=algorithm, precision=precision, **GRPO).best["step_s"]
+        for algorithm, precision in (("GRPO", "FP8"), ("grpo", "fp8"))
+    )
+    assert upper == lower
 
 
 @pytest.mark.parametrize(

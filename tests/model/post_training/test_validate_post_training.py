@@ -67,12 +67,26 @@ def test_a_prediction_does_not_use_its_measurement():
         ({"generation_mean_sequence_length": None}, "generation_mean_sequence_length must be given"),
         ({"model": "Atlantis 7B"}, "no architecture"),
         ({"gpus": -8.0}, "gpus must be a finite number above 0"),
+        ({"train_max_sequence_length": "4k"}, "must be a finite number above 0, got '4k'"),
+        ({"policy": "asynchronous"}, "policy must be 'On policy' or give its lag"),
+        ({"algorithm": "foo"}, "no algorithm 'foo'"),
+        ({"generation_tp_pp": "[0,1]"}, "generation_tp_pp must begin with 1 to"),
+        ({"generation_tp_pp": "[64,1]"}, "generation_tp_pp must begin with 1 to 32"),
     ],
 )
 def test_a_row_that_cannot_be_predicted_names_the_cause(change, reason):
     found = fk.validate_post_training(pl.DataFrame([row("nemo_rl_0_6_qwen3_30b_32_bf16_sync") | change]))
     assert found["step_s"].item() is None
     assert reason in found["reason"].item()
+
+
+def test_a_lag_is_read_with_and_without_its_hyphen():
+    lags = [
+        read_step(row("nemo_rl_0_6_qwen3_30b_32_bf16_sync") | {"policy": policy})
+        for policy in ("1-step Off", "1 step off")
+    ]
+    assert lags[0] == lags[1]
+    assert lags[0].step["policy_lag_steps"] == 1.0
 
 
 def test_a_frame_of_other_columns_is_refused():

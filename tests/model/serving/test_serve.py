@@ -102,8 +102,39 @@ def test_a_model_larger_than_a_node_is_served_by_a_pipeline_of_nodes() -> None:
     assert (plan.best["pipeline_parallel"], plan.best["replica_accelerators"]) == (2.0, 16.0)
     assert "pipeline parallel 2" in str(plan)
     both = fk.serve("llama3_405b", ["h100_sxm", "b200"], **asked).candidates
-    stages = dict(both.group_by("accelerator").agg(pl.col("pipeline_parallel").unique().sort()).iter_rows())
-    assert stages == {"h100_sxm": [2.0], "b200": [1.0]}
+    stages = dict(both.group_by("accelerator").agg(pl.col("pipeline_parallel").min()).iter_rows())
+    assert stages == {"h100_sxm": 2.0, "b200": 1.0}
+
+
+@pytest.mark.parametrize(("model", "chip"), [("1T A32B", "h200_sxm"), ("llama3_405b", "h100_sxm")])
+def test_a_given_number_of_stages_never_costs_less_than_the_best_one(model: str, chip: str) -> None:
+    """A trillion weights of 8 bits just fit on one node of H200, with room for few requests."""
+    free = fk.serve(model, chip, load=5.0).best
+    costs = [fk.serve(model, chip, load=5.0, pipeline_parallel=stages).best for stages in (1, 2, 4)]
+    assert min(row["cost_usd_per_h"] * row["expected_cost_ratio"] for row in costs) >= (
+        free["cost_usd_per_h"] * free["expected_cost_ratio"]
+    )
+
+
+def test_a_pipeline_is_no_faster_than_one_of_its_stages() -> None:
+    """Each token passes all stages in turn; the residual of one node, where all points are measured, holds for it."""
+    plan = fk.serve("llama3_405b", "h100_sxm", load=5.0, tpot="7 ms")
+    assert plan.best["pipeline_parallel"] == 1.0
+    assert plan.frontier()["pipeline_parallel"][0] == 1.0
+    assert fk.serve("llama3_405b", "h100_sxm", load=5.0, pipeline_parallel=2).best["measured_points"] == 0.0
+
+
+def test_a_larger_model_costs_no_less() -> None:
+    costs = [fk.serve(f"{size} A32B", "h200_sxm", load=5.0).best["cost_usd_per_h"] for size in ("900B", "1T", "1.2T")]
+    assert costs == sorted(costs)
+
+
+def test_four_bits_without_units_for_them_are_computed_and_cached_as_integers() -> None:
+    """An H100 has no FP4 units: kernels such as Marlin convert FP4 and INT4 weights to 16 bits."""
+    names = ("peak_flop_per_s", "kv_bytes_per_element")
+    hopper, blackwell = ({form: hardware(chip(name), form) for form in ("fp4", "int4")} for name in ("h100", "b200"))
+    assert [hopper["fp4"][name] for name in names] == [hopper["int4"][name] for name in names]
+    assert blackwell["fp4"]["peak_flop_per_s"] > 3.0 * blackwell["int4"]["peak_flop_per_s"]
 
 
 def test_a_chip_of_ones_own_serves_as_the_one_whose_specifications_it_has() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 import factorykit as fk
+from factorykit.engine.providers.accelerators import brought
 from factorykit.formulas.serving.decode import accepted_tokens
 from factorykit.formulas.serving.prefill import prefill_flop
+from factorykit.model.serving.points import chip, hardware
 
 LOAD = {"load": 10.0, "prefill_separate": 0.0}
 
@@ -40,7 +42,7 @@ def test_an_accelerator_of_ones_own_is_given_as_a_chip_and_named_so() -> None:
     mine = fk.accelerator("mine", like="b200", memory_bytes_per_s="12 TB/s")
     found = fk.serve("llama3_8b", mine, **LOAD)
     assert str(found) == str(fk.serve("llama3_8b", **mine, **LOAD))
-    assert "b200 with values of your own" in str(found)
+    assert "NVIDIA B200 (HGX) with values of your own" in str(found)
     assert found.best["tpot_s"] < fk.serve("llama3_8b", "b200", **LOAD).best["tpot_s"]
 
 
@@ -60,10 +62,38 @@ def test_a_model_is_given_by_its_size(size: str, served: float) -> None:
     assert best["measured_points"] == 0.0
 
 
-@pytest.mark.parametrize("wrong", [{}, {"load": 1.0, "users": 5.0}, {"users": 5.0, "fleet": 8.0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"load": 1.0, "users": 5.0}, {"users": 5.0, "fleet": 8.0}]
+    + [{name: 10.0, "requests_per_s": 20.0} for name in ("load", "users", "fleet")],
+)
 def test_one_of_load_users_and_fleet_is_needed(wrong: dict[str, float]) -> None:
     with pytest.raises(fk.FactorykitError, match="serve needs one of load"):
         fk.serve("llama3_8b", "h200_sxm", **wrong)
+
+
+def test_the_load_may_have_its_full_name() -> None:
+    named = fk.serve("llama3_8b", "h200_sxm", requests_per_s=10.0, prefill_separate=0.0)
+    assert named.best == fk.serve("llama3_8b", "h200_sxm", **LOAD).best
+
+
+def test_engines_and_number_formats_are_read_in_any_spelling() -> None:
+    plain = fk.serve("llama3_8b", "h200_sxm", **LOAD, engine="trtllm", precision="int4").best
+    assert fk.serve("llama3_8b", "h200_sxm", **LOAD, engine="TensorRT-LLM", precision="W4A16").best == plain
+    for wrong in ({"engine": "tgi"}, {"precision": "fp12"}, {"engine": None}):
+        with pytest.raises(fk.errors.UnknownName):
+            fk.serve("llama3_8b", "h200_sxm", **LOAD, **wrong)
+
+
+@pytest.mark.parametrize("name", ["input_tokens", "output_tokens"])
+def test_thousands_of_tokens_may_be_powers_of_two_and_are_refused(name: str) -> None:
+    with pytest.raises(fk.FactorykitError, match="can be 8,000 or 8,192"):
+        fk.serve("llama3_8b", "h200_sxm", **LOAD, **{name: "8k"})
+
+
+def test_a_load_share_near_one_warns_of_the_wait_that_latencies_leave_out() -> None:
+    with pytest.warns(fk.FactorykitWarning, match="includes the wait for replicas; give up to 0.9"):
+        fk.serve("llama3_8b", "h200_sxm", **LOAD, serving_load_share=1.0)
 
 
 def test_a_fleet_below_one_replica_is_refused() -> None:
@@ -107,3 +137,10 @@ def test_accelerators_without_a_price_are_counted() -> None:
     free = fk.serve("llama3_8b", "h200_sxm", **LOAD, rental_usd_per_accelerator_h=0.0).best
     fewest = fk.serve("llama3_8b", "h200_sxm", **LOAD, objective="accelerators").best
     assert free["accelerators"] == fewest["accelerators"]
+
+
+@pytest.mark.parametrize("name", ["a100_pcie", "b300", "h100_sxm", "l4"])
+def test_serving_and_training_have_the_same_links(name: str) -> None:
+    trained = brought(name)
+    links = ("scale_out_bytes_per_s", "scale_up_bytes_per_s")
+    assert {link: hardware(chip(name), "bf16")[link] for link in links} == {link: trained[link] for link in links}

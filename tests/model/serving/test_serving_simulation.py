@@ -158,6 +158,24 @@ def test_drawn_lengths_have_the_given_mean_and_variation() -> None:
     assert np.isclose(found["output_tokens_cv"], 1.0, rtol=0.05)
 
 
+@pytest.mark.parametrize("wrong", [(0, 5.0, 100.0, 100.0), (10, 0.0, 100.0, 100.0), (10, 5.0, "8k", 100.0)])
+def test_requests_that_cannot_be_drawn_are_refused(wrong: tuple) -> None:
+    with pytest.raises(ScenarioError):
+        Trace.drawn(*wrong)
+
+
+def test_a_time_of_the_simulation_that_is_no_function_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"decode_step_s must be a function, .* got 0\.02"):
+        fk.simulate_serving(Trace.drawn(10, "5/s", 100, 100), prefill_s=len, decode_step_s=0.02)  # type: ignore[arg-type]
+
+
+def test_an_infinite_length_is_invalid(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("arrival_s,input_tokens,output_tokens\n0,9,4\n3,9,4\n7,inf,4\n")
+    trace = fk.read_trace(tmp_path / "trace.csv")
+    assert trace.problems["invalid"] == 1
+    assert trace.quantities["input_tokens"] == 9.0
+
+
 def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
         fk.read_trace(tmp_path / "absent.csv")

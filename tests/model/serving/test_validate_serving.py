@@ -245,6 +245,44 @@ def test_no_measured_prefill_workers_compute_more_prompts_than_the_formula_allow
     assert bounded[known] == pytest.approx((found.ttft * np.exp(ttft))[known])
 
 
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"backend": "vLLM 0.9"}, {}),
+        ({"backend": "TensorRT-LLM"}, {"backend": "trtllm"}),
+        ({"precision": "AWQ"}, {"precision": "int4"}),
+        ({"precision": "w4a16_mxfp4"}, {"precision": "fp4"}),
+        ({"mode": "Aggregated"}, {}),
+        ({"isl": "1,024"}, {}),
+        ({"model_path": "meta-llama/Meta-Llama-3.1-70B-Instruct"}, {}),
+    ],
+)
+def test_words_of_vendors_are_read_in_any_spelling(change: dict, same: dict) -> None:
+    assert read_point(ROW | change) == read_point(ROW | same)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"backend": "tgi"}, {"backend": None}, {"precision": "foo"}, {"mode": "foo"}, {"system": None}),
+        *({"batch_size": 0}, {"batch_size": None}, {"isl": 0}, {"isl": "1k"}),
+        *({"tp_size": tp} for tp in (0, 12, 16)),
+    ],
+)
+def test_a_word_or_number_that_is_not_understood_is_the_reason_and_no_other_row_suffers(change: dict) -> None:
+    frame = pl.DataFrame([ROW, ROW | change], strict=False)
+    good, bad = fk.validate_serving(frame).iter_rows(named=True)
+    assert good["reason"] is None
+    assert bad["tpot_s"] is None
+    assert bad["reason"]
+
+
+def test_one_output_token_has_no_time_per_output_token() -> None:
+    found = fk.validate_serving(pl.DataFrame([ROW | {"osl": 1}])).row(0, named=True)
+    assert found["tpot_s"] is None
+    assert found["ttft_s"] > 0.0
+
+
 def test_rows_without_a_system_are_refused() -> None:
     with pytest.raises(ScenarioError, match="must have the columns"):
         fk.validate_serving(pl.DataFrame({"id": ["a"]}))

@@ -22,11 +22,12 @@ from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.question import Question
 from factorykit.model.performance.layouts import PARTS, SHARE
-from factorykit.model.planning.candidates import alternative_models, model_of, outputs
+from factorykit.model.planning.candidates import alternative_models, outputs
 from factorykit.model.planning.constraints import TIERS
 from factorykit.model.planning.summary import LINK_INPUTS, address
+from factorykit.model.scenario.models import model_of
 from factorykit.site.planner import script
-from factorykit.site.planner.controls import PRESETS, formulas, page_data
+from factorykit.site.planner.controls import PRESETS, formulas, page_data, words
 from factorykit.site.planner.model import architectures, draws, model_script, shape, unplanned
 
 ASK = Path(__file__).with_name("ask.mjs")
@@ -362,6 +363,7 @@ TYPED = (
     ("accelerators", "100_000", 100_000.0),
     ("accelerators", "100 thousand", 100_000.0),
     ("peak_flop_per_s", "3 PFLOP/s", 3e15),
+    ("peak_flop_per_s", "2500 TFLOPS", 2.5e15),
     ("accelerator_memory_bytes", "400 GB", 4e11),
     ("site_distance_m", "500 km", 5e5),
     ("deadline_s", "2 yr", 2 * 86400 * 365.0),
@@ -383,6 +385,15 @@ def test_entries_are_read_in_common_notations(page: Callable[..., list[Any]]) ->
             assert "no unit of it" not in found["refused"]
         else:
             assert found == pytest.approx(expected, rel=1e-3), (name, text, found)
+
+
+def test_the_page_prints_a_value_as_the_vocabulary_does_and_a_field_without_needless_digits(page) -> None:
+    asked = [("training_energy_kwh", 3.357), ("training_energy_kwh", 33_400.0), ("training_energy_kwh", 26.4e6)]
+    asked += [("training_flop", 2.67e20), ("step_s", 0.0123), ("accelerators", 24_576.0)]
+    asked += [("deadline_s", 2 * 365 / 12 * 86400), ("deadline_s", 3600.0), ("restart_s", 5e-6)]
+    printed = page("shown", [(words(quantity(name)), value) for name, value in asked])
+    assert [shown for shown, _ in printed] == [quantity(name).text(value) for name, value in asked]
+    assert [field for _, field in printed[-3:]] == ["60.8333 d", "1 h", "5 us"]
 
 
 def test_every_field_reads_the_text_that_it_shows(page: Callable[..., list[Any]]) -> None:

@@ -72,6 +72,7 @@ def asked(node: str, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dic
     questions = [_random_question(chance, number) for number in range(12)]
     for question, limits in zip(questions, ({"ttft": 9.0}, {"tpot": 0.05}), strict=False):
         question["given"]["output_tokens"], question["limits"] = 1.0, limits
+    questions[2] |= {"model": "qwen3_235b", "chips": ["h100_sxm"], "precision": "bf16"}  # best on two nodes
     folder = tmp_path_factory.mktemp("serving")
     (folder / "model.js").write_text(serving.model_script(), encoding="utf-8")
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
@@ -96,7 +97,7 @@ def test_random_questions_equal_python(asked: list[Any]) -> None:
             assert best[name] == wanted[name], (name, question)
         ends = [f"{name}_{end}" for name in COMPARED for end in ("low", "high")]
         times = [f"{name}{end}_s" for name in ("ttft", "tpot") for end in ("", "_low", "_high")]
-        for name in (*COMPARED, *ends, *times, "limit_probability", "measured_points"):
+        for name in (*COMPARED, *ends, *times, "limit_probability", "expected_cost_ratio", "measured_points"):
             expected = wanted[name] and pytest.approx(wanted[name], rel=1e-9)  # null without a second token
             assert best.get(name) == expected, (name, question)
 
@@ -119,6 +120,7 @@ def test_a_link_brings_the_answer_of_python_on_a_phone(chromium: Any, tmp_path: 
     answer = page.text_content(".fkp-says")
     assert answer.startswith(f"{best['accelerators']:.0f} NVIDIA {best['accelerator'][:4].upper()}")
     assert f"{best['usd_per_million_output_tokens']:.3g} USD" in answer
+    assert "weights in fp8, vllm" in answer
     assert "0.1 is outside [1, inf)" in page.text_content(".fkp-noted")
     assert page.locator(".fkp-compare tbody tr").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
