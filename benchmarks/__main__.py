@@ -20,7 +20,6 @@ TOPICS = (
     "schedule",
     "uncertainty",
     "study",
-    "archive",
     "plan",
     "slider",
     "pages",

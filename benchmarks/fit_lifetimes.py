@@ -16,10 +16,14 @@ from typing import NamedTuple
 import polars as pl
 
 import factorykit as fk
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.data.public.connectors import read
 
 FOLDER = Path(__file__).parents[1] / "data" / "sources"
 LANL_SYSTEMS = (2, 18, 19, 20)
 """The systems with most failures."""
+ROUNDED_S = 36.0
+"""By how much a repair may miss the time from its start to its end: days have four digits. [s]"""
 
 
 class Sample(NamedTuple):
@@ -35,15 +39,50 @@ class Sample(NamedTuple):
 
 
 def stepfun(path: str) -> Iterator[Sample]:
-    trace = fk.fault_traces.stepfun(path)
+    trace = stepfun_faults(path)
     for kind, column in (("between failures", "gap"), ("of repair", "repair")):
         yield _sample(
             "stepfun", "StepFun, 400 servers", kind, trace, f"{column}_s", f"{column}_observed", "infinitehbd"
         )
 
 
+def stepfun_faults(path: str) -> pl.DataFrame:
+    """Return the faults of the trace with the time since the one before, and a last row for the time since the last.
+
+    A repair that goes on at the end of the trace is not observed.
+
+    Raises
+    ------
+    ValueError
+        If a repair is not the time from the start of its fault to its end.
+    """
+    rows = read("infinitehbd_faults", path).sort("start_s", maintain_order=True)
+    if odd := rows.filter((pl.col("end_s") - pl.col("start_s") - pl.col("repair_s")).abs() > ROUNDED_S).height:
+        raise ValueError(f"{path}: repair_hours of {odd} faults is not the time from start_day to end_day")
+    end = pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())
+    start_day = (pl.col("start_s") / SECONDS_PER_DAY).round(4)  # as printed
+    gap = start_day.diff() * SECONDS_PER_DAY
+    faults = rows.select(
+        "node",
+        cause="fault_class",
+        gap_s=gap,
+        gap_observed=gap.is_not_null(),
+        repair_s="repair_s",
+        repair_observed=pl.col("end_s") < end,
+    )
+    quiet = rows.select(gap_s=end - pl.col("start_s").max(), gap_observed=pl.lit(False))
+    return pl.concat([faults, quiet], how="diagonal")
+
+
+def lanl_failures(path: str) -> pl.DataFrame:
+    """Return the failures with the time since the one before in the same system, null for its first."""
+    faults = read("lanl_failures", path).sort("system", "started", maintain_order=True)
+    gap = pl.col("started").diff().over("system").dt.total_seconds().cast(pl.Float64)
+    return faults.with_columns(gap_s=gap, seen=pl.lit(True))
+
+
 def lanl(path: str) -> Iterator[Sample]:
-    faults = fk.fault_traces.lanl(path).with_columns(seen=pl.lit(True))
+    faults = lanl_failures(path)
     for system in LANL_SYSTEMS:
         some = faults.filter(system=system)
         name, record = f"lanl_{system}", f"Los Alamos, system {system}"
@@ -52,10 +91,10 @@ def lanl(path: str) -> Iterator[Sample]:
 
 
 def titan(path: str) -> Iterator[Sample]:
-    lives = fk.fault_traces.titan(path)
+    lives = read("titan_gpus", path)
     for batch in ("old", "new"):
         some = lives.filter(batch=batch)
-        yield _sample(f"titan_{batch}", f"Titan, {batch} GPUs", "of life", some, "life_s", "dead", "titan_gpus")
+        yield _sample(f"titan_{batch}", f"Titan, {batch} GPUs", "of life", some, "life_s", "is_dead", "titan_gpus")
 
 
 def _sample(name: str, record: str, kind: str, rows: pl.DataFrame, time: str, observed: str, source: str) -> Sample:

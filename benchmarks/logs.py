@@ -1,4 +1,6 @@
-"""Time to read logs of 20 MB, compared with polars typing the same cells of the same files, and journals as a study."""
+"""Time to read logs of 20 MB, compared with polars typing the same cells of the same files; journals as a study, and
+SQL over a study of ten million failures.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 import factorykit as fk
 from benchmarks import Row, pair
+from factorykit.telemetry.formats import TABLES
+from factorykit.telemetry.synthetic_logs import REPAIR_MEDIAN_S, REPAIR_SIGMA, SHARES, START
 
 BYTES: Final = 20_000_000
 NODES: Final = 64
@@ -31,6 +36,53 @@ def rows() -> Iterator[Row]:
         lines = _lines([*journals.iterdir()]).select(pl.len())
         what, rival = "100 journals of 1 MB to a study", "polars counts their lines"
         yield pair(what, lambda: _study(journals), rival, lambda: _collected(lines), runs=3)
+        yield from _queried(Path(folder, "study"))
+
+
+def _queried(folder: Path) -> Iterator[Row]:
+    """Yield queries of ten million failures, out of core; the targets are a tenth of those for a hundred million."""
+    random, per_file = np.random.default_rng(1), 500_000
+    weights = np.array([*SHARES.values()])
+    for number in range(20):
+        at = pl.lit(START) + pl.duration(microseconds=pl.col("at_s") * 1e6)
+        repair = pl.duration(microseconds=pl.col("repair_s") * 1e6)
+        drawn = {
+            "at_s": random.uniform(0.0, 8.64e7, per_file),
+            "repair_s": REPAIR_MEDIAN_S * np.exp(REPAIR_SIGMA * random.standard_normal(per_file)),
+            "node": random.integers(5_000 * number, 5_000 * (number + 1), per_file),
+            "cause": random.choice([*SHARES], per_file, p=weights / weights.sum()),
+        }
+        rows = pl.DataFrame(drawn).with_columns(at=at, until=at + repair, kind=pl.lit("failure"), job=None, code=None)
+        place = folder / "events" / "source=events" / "day=2026-03-01" / f"node={number}"
+        place.mkdir(parents=True)
+        rows.select(pl.col(name).cast(kind) for name, kind in TABLES["events"].items()).write_parquet(
+            place / "a.parquet"
+        )
+    study, c = fk.fleet.LogStudy(folder), pl.col
+    events, repair_s = study.scan("events"), "avg(epoch(until - moment)) as repair_s"
+
+    def by(key: pl.Expr) -> Callable[[], pl.DataFrame]:
+        repair = (c("until") - c("at")).dt.total_microseconds() / 1e6
+        return lambda: _collected(events.group_by(key).agg(pl.len(), repair.mean()))
+
+    def ordered() -> pl.DataFrame:
+        gap = c("at").shift(-1).over("node") - c("until")
+        gaps = events.sort("node", "at").select(gap=gap.dt.total_minutes())
+        return _collected(gaps.group_by("gap").len().sort("gap"))
+
+    what, of_week = "10 M failures: ", c("at").dt.truncate("1w")
+    cause = f"select cause, count(*) as failures, {repair_s} from events group by 1"
+    week = f"select date_trunc('week', moment) as week, count(*) as failures, {repair_s} from events group by 1"
+    spans = (
+        "select epoch(following - until) // 60 as gap, count(*) from (select until, lead(moment) over "
+        "(partition by node order by moment) as following from events) group by 1 order by 1"
+    )
+    for name, query, rival, most_s in (
+        ("by cause", cause, by(c("cause")), 0.5),
+        ("by week", week, by(of_week), 0.5),
+        ("gaps of each node", spans, ordered, 6.0),
+    ):
+        yield pair(f"{what}{name}", lambda query=query: study.sql(query), "polars", rival, at_most_s=most_s, runs=3)
 
 
 def _compared(name: str, file: Path) -> Row:

@@ -24,7 +24,7 @@ check
     audit, check_recipe, published_practices, validate, validate_energy, validate_plans, validate_post_training,
     validate_runs, validate_serving
 operate
-    fault_traces, fleet, lifetimes, Log, read_log, reliability, replicas
+    fleet, lifetimes, Log, read_log, reliability, replicas
 errors
     errors, FactorykitError, FactorykitWarning
 """

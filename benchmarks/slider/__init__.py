@@ -29,9 +29,8 @@ live_module.GRID_POINTS = 600
 explorer = fk.widgets.explore(fk.charts.checkpoint.goodput_by_interval())
 explorer"""
 
-FRAME = """import altair as alt, ipywidgets, polars as pl
+ALTAIR = """import altair as alt, ipywidgets, polars as pl
 from IPython.display import display
-from factorykit.widgets import LiveChart, slider
 grid = pl.DataFrame({"accelerators": [64.0 * 1.05**n for n in range(200)]})
 grid = grid.join(pl.DataFrame({"checkpoint_write_s": [10.0, 60.0, 300.0]}), how="cross")
 def goodput(mtbf_s):
@@ -42,12 +41,7 @@ def base(data):
     return alt.Chart(data).mark_line().encode(
         x=alt.X("accelerators:Q", scale=alt.Scale(type="log")), y="checkpoint_goodput:Q", color="who:N"
     ).properties(width=500, height=300)
-chart, mtbf = LiveChart(base(alt.NamedData("table"))), slider("accelerator_mtbf_s", 1.8e8)
-mtbf.observe(lambda change: chart.set_frame(goodput(change["new"])), "value")
-chart.set_frame(goodput(1.8e8))
-ipywidgets.VBox([mtbf, chart])"""
-
-ALTAIR = """alt.JupyterChart.enable_offline(True)
+alt.JupyterChart.enable_offline(True)
 k = alt.param("k", value=1.8e8)
 formula = "exp(-datum.accelerators * datum.checkpoint_write_s / k)"
 calculated = base(grid.with_columns(who=pl.col("checkpoint_write_s").cast(pl.String))).add_params(k)
@@ -84,7 +78,7 @@ STEP = """{'Llama 3 70B': {
     **fk.architecture('llama3_70b'), 'accelerator': 'h100_sxm', 'accelerators': 512.0, 'sequence_length': 8192.0,
     'global_batch_size': 512.0, 'micro_batch_size': 1.0, 'tensor_parallel': 8.0, 'pipeline_parallel': 4.0}}"""
 
-WAYS = {"signals": SIGNALS, "frame": FRAME, "JupyterChart": ALTAIR, "Output": OUTPUT}
+WAYS = {"signals": SIGNALS, "JupyterChart": ALTAIR, "Output": OUTPUT}
 
 WATCH = """(n) => {
     const cell = document.querySelectorAll('.jp-CodeCell')[n], next = document.querySelectorAll('.jp-CodeCell')[n + 1];
@@ -196,16 +190,14 @@ def _lab(running: Any, folder: Path) -> Iterator[Row]:
         page.wait_for_timeout(5000)
         found = {way: _moved(page, n, sent, MOVES) for n, way in enumerate(WAYS)}
         session = page.context.new_cdp_session(page)
-        heap = {way: _heap(page, session, n, sent) for n, way in enumerate(WAYS) if way in ("signals", "frame")}
+        before, after = _heap(page, session, 0, sent)
         page.close()
-    for way in ("signals", "frame"):
-        what, ours = f"JupyterLab: slider to picture, {way}", found[way]
-        for rival in ("JupyterChart", "Output"):
-            theirs = found[rival]["times"]
-            yield Row(what, rival, *_medians(ours["times"], theirs), at_most_ratio=1.0, at_most_s=0.04)
-        yield Row(f"{what}, p90", "", _p90(ours["times"]) / 1e3, None, at_most_s=0.06)
-        before, after = heap[way]
-        print(f"    {_said(ours)}; heap {before:.0f} MB, after {MANY} moves {after:.0f} MB")
+    what, ours = "JupyterLab: slider to picture", found["signals"]
+    for rival in ("JupyterChart", "Output"):
+        theirs = found[rival]["times"]
+        yield Row(what, rival, *_medians(ours["times"], theirs), at_most_ratio=1.0, at_most_s=0.04)
+    yield Row(f"{what}, p90", "", _p90(ours["times"]) / 1e3, None, at_most_s=0.06)
+    print(f"    {_said(ours)}; heap {before:.0f} MB, after {MANY} moves {after:.0f} MB")
     for rival in ("JupyterChart", "Output"):
         print(f"    {rival}: {_said(found[rival])}")
 

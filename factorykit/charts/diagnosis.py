@@ -38,7 +38,7 @@ def going_on(presets: Presets | None = None) -> Live:
     start = {"cluster_mtbf_s": 1080.0, "replicas": 12.0, "reconfigure_s": 900.0, "replica_stall_s": 180.0}
     start |= {"correlated_share": 0.0, "checkpoint_interval_s": 300.0, "checkpoint_write_s": 10.0, "downtime_s": 0.0}
     return Live(
-        title="Time kept where replicas go on, by the time between failures",
+        title="Time saved by elastic training, by the time between failures",
         base=start | {"cold_restart_s": 900.0, "restart_s": 900.0} | dict(first_of(presets)),
         x="cluster_mtbf_s",
         outputs=("elastic_goodput",),

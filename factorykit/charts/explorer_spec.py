@@ -134,8 +134,12 @@ def _spans_decades(rows: pl.DataFrame, output: str) -> bool:
 
 
 def lower(label: str) -> str:
-    """Return a label as it stands within a sentence; abbreviations keep their capitals."""
-    return label if label[:2].isupper() else label[:1].lower() + label[1:]
+    """Return a label as it stands within a sentence; abbreviations and names keep their capitals.
+
+    >>> lower("Checkpoint interval"), lower("MFU"), lower("ZeRO stage")
+    ('checkpoint interval', 'MFU', 'ZeRO stage')
+    """
+    return label[0].lower() + label[1:] if label.split()[0][1:].islower() else label
 
 
 def _listed(labels: list[str]) -> str:

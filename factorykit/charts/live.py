@@ -148,7 +148,7 @@ class Live:
         used = set().union(*(self._inputs_of(case, asked) for case in (*self.curves, *self.points)))
         if idle := [name for name in self.sliders if name not in used | {self.x}]:
             raise ScenarioError(
-                f"{self.title}: the slider {idle[0]} moves none of {', '.join(self.outputs)}; leave it away"
+                f"{self.title}: the slider {idle[0]} moves none of {', '.join(self.outputs)}; remove it"
             )
         needed = {*used, *self.sliders, self.x}
         values = {name: self.initial(name, self.base) for name in vocabulary() if name in needed}

@@ -49,7 +49,7 @@ def start_by_size(presets: Presets | None = None) -> Live:
             "start_fixed_s",
         ),
         curves=(
-            Case("As the sliders say"),
+            Case("Current settings"),
             Case("Files on local disks", given={"files_per_process": 0.0}),
             Case("Files and images on local disks", given={"files_per_process": 0.0, "image_bytes": 0.0}),
         ),

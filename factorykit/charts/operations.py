@@ -14,7 +14,7 @@ from factorykit.charts.theme import PALETTE
 def utilization_value(presets: Presets | None = None) -> Live:
     """Show the value of a cluster's utilization per year."""
     return Live(
-        title="Worth of utilization in a year",
+        title="Value of utilization in a year",
         x="utilization",
         outputs=("idle_usd_per_year",),
         sliders=("accelerators", "rental_usd_per_accelerator_h", "utilization", "utilization_before"),

@@ -41,7 +41,7 @@ def locked(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if fcntl and not _try_lock(descriptor):
-            warn(f"{path} is in use by {_lock_owner(descriptor)}; waiting until it is free")
+            warn(f"{path} is in use by another process; waiting until it is free")
             while not _try_lock(descriptor):
                 time.sleep(POLL_S)
         yield
@@ -55,18 +55,6 @@ def _try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _lock_owner(descriptor: int) -> str:
-    """Return the process that holds the lock of an open file, where the system lists it."""
-    status = os.fstat(descriptor)
-    inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    with suppress(OSError):
-        for line in Path("/proc/locks").read_text("ascii").splitlines():
-            words = line.split()
-            if inode in words and "->" not in words:
-                return f"process {words[words.index(inode) - 1]}"
-    return "another process"
 
 
 @contextmanager

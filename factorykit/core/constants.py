@@ -9,6 +9,8 @@ SECONDS_PER_HOUR: Final = 3600.0
 SECONDS_PER_DAY: Final = 86_400.0
 HOURS_PER_DAY: Final = 24.0
 DAYS_PER_YEAR: Final = 365.0
+JULIAN_DAYS_PER_YEAR: Final = 365.25
+"""Mean length of a calendar year. [d]"""
 HOURS_PER_MONTH: Final = 730.0
 """A twelfth of 8,760 h. [h]"""
 HOURS_PER_YEAR: Final = 8760.0

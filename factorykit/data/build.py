@@ -24,7 +24,7 @@ from factorykit.data.croissant import croissant
 from factorykit.data.entities import KINDS as ENTITIES
 from factorykit.data.entities import derived, required_tables, statement_tables
 from factorykit.data.identifiers import KINDS, letters
-from factorykit.data.tables import CROISSANT, DESCRIPTOR, PLAIN, data_folder, sealed
+from factorykit.data.tables import CROISSANT, DESCRIPTOR, PLAIN, data_folder, with_checksum
 
 if TYPE_CHECKING:
     import dataframely as dy
@@ -126,9 +126,9 @@ def _built(origin: Path, target: Path) -> tuple[dict[str, pl.DataFrame], dict[st
         files[f"{name}.parquet"] = buffer.getvalue()
     for name in PLAIN:
         parquet = f"sha256:{_sha256(files[f'{name}.parquet'])}"
-        files[f"{name}.json"] = sealed({"parquet": parquet, "rows": tables[name].to_dicts()})
+        files[f"{name}.json"] = with_checksum({"parquet": parquet, "rows": tables[name].to_dicts()})
     package = _package(tables, files)
-    files[DESCRIPTOR] = sealed(package)
+    files[DESCRIPTOR] = with_checksum(package)
     files[CROISSANT] = (json.dumps(croissant(package, released), indent=1, ensure_ascii=False) + "\n").encode()
     changed = replace_files(files, target)
     for path in target.glob("*.parquet"):

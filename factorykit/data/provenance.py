@@ -36,7 +36,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     -------
     polars.DataFrame
         One row per row of the table and source, in the order of the table: its subject (``key``, and its own name
-        where it has one), ``role`` (``says it`` or ``confirms it``), ``source``, ``citation``, ``url``,
+        where it has one), ``role`` (``states`` or ``confirms``), ``source``, ``citation``, ``url``,
         ``locator``, ``as_of``, ``published``, ``accessed``, ``licence``, ``evidence``. Null means unknown.
 
     Raises
@@ -60,12 +60,12 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
     optional = [name for name in ("locator", "as_of") if name in fields]
-    stated = rows.lazy().select("number_of_row", *names, "source", *optional, role=pl.lit("says it"))
+    stated = rows.lazy().select("number_of_row", *names, "source", *optional, role=pl.lit("states"))
     if "confirmed_by" in fields:
         more = (
             rows.lazy()
             .filter(pl.col("confirmed_by").is_not_null())
-            .select("number_of_row", *names, source=pl.col("confirmed_by").str.split("; "), role=pl.lit("confirms it"))
+            .select("number_of_row", *names, source=pl.col("confirmed_by").str.split("; "), role=pl.lit("confirms"))
             .explode("source")
         )
         stated = pl.concat([stated, more], how="diagonal")
@@ -101,7 +101,7 @@ def _of_entities(kind: str, key: str | None) -> pl.DataFrame:
         stated = stated.filter(pl.col(about) == key)
     return (
         stated.join(_cited(), on="source", how="left", maintain_order="left")
-        .with_columns(role=pl.lit("says it"), url=pl.coalesce("address", "url"))
+        .with_columns(role=pl.lit("states"), url=pl.coalesce("address", "url"))
         .select(about, "field", "statement", "role", "source", *CITED, "preferred")
         .collect()
     )
@@ -113,7 +113,7 @@ def _publisher(resource: dict[str, Any], key: str | None) -> pl.DataFrame:
     if key is not None:
         raise UnknownName(f"{name} comes from one publisher; call sources({name!r})")
     row = {
-        "role": "publishes it",
+        "role": "publishes",
         "source": name,
         "citation": resource["attribution"],
         "url": resource["address"],

@@ -72,21 +72,21 @@ def _content(name: str) -> dict[str, Any]:
 
 @cache
 def _read_content(path: Path, _modified: int) -> dict[str, Any]:
-    return read_sealed(path.read_bytes())
+    return read_checked(path.read_bytes())
 
 
-def sealed(content: dict[str, Any]) -> bytes:
-    """Return JSON with a ``hash`` of its own text, so that `read_sealed` notices every change.
+def with_checksum(content: dict[str, Any]) -> bytes:
+    """Return JSON with a ``hash`` of its own text, so that `read_checked` notices every change.
 
-    >>> read_sealed(sealed({"rows": 3}))["rows"]
+    >>> read_checked(with_checksum({"rows": 3}))["rows"]
     3
     """
     text = json.dumps({"hash": "sha256:"} | content, indent=1, ensure_ascii=False) + "\n"
     return text.replace("sha256:", f"sha256:{hashlib.sha256(text.encode()).hexdigest()}", 1).encode()
 
 
-def read_sealed(content: bytes) -> dict[str, Any]:
-    """Return an object that `sealed` wrote.
+def read_checked(content: bytes) -> dict[str, Any]:
+    """Return an object that `with_checksum` wrote.
 
     Raises
     ------

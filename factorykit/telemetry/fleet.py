@@ -1,8 +1,7 @@
 """Fleet analysis of logs: failure rates, goodput, stragglers, energy, advice.
 
-Failures have the columns of :mod:`factorykit.fault_traces`, so that :mod:`factorykit.lifetimes` can fit them; goodput
-is in accelerator-hours and money; advice evaluates the model with the rates of the log; step times are input of
-:func:`factorykit.calibrate`.
+Failures have durations that :mod:`factorykit.lifetimes` fits; goodput is in accelerator-hours and money; advice
+evaluates the model with the rates of the log; step times are input of :func:`factorykit.calibrate`.
 """
 
 from factorykit.core.extras import lazy_names

@@ -1,7 +1,6 @@
 from factorykit.telemetry.advice import advise as advise
 from factorykit.telemetry.advice import scenario as scenario
 from factorykit.telemetry.advice import step_times as step_times
-from factorykit.telemetry.archive import archive as archive
 from factorykit.telemetry.failures import failures as failures
 from factorykit.telemetry.failures import mtbf as mtbf
 from factorykit.telemetry.goodput import goodput as goodput

@@ -143,7 +143,7 @@ def formats() -> Mapping[str, Format]:
     return by_name
 
 
-def recognised(source: Path | bytes) -> list[Format]:
+def detect(source: Path | bytes) -> list[Format]:
     """Return the formats that any line of a file shows; our own names count if nothing else fits.
 
     A table has its format in the first line. All others are searched in the first lines, then in the whole file.
@@ -180,13 +180,13 @@ def header(head: Sequence[str], separator: str) -> list[str]:
         names = next(csv.reader(head[:1], delimiter=separator), [])
     except csv.Error:  # no table
         return []
-    return [bare(name) for name in names]
+    return [without_unit(name) for name in names]
 
 
-def bare(name: str) -> str:
+def without_unit(name: str) -> str:
     """Return the name of a column without the unit that nvidia-smi writes behind it.
 
-    >>> bare("power.draw [W]")
+    >>> without_unit("power.draw [W]")
     'power.draw'
     """
     return re.sub(r" \[[^\]]*\]$", "", name.strip())
@@ -235,11 +235,11 @@ def scan(
         include_file_paths=files,
         glob=False,
     )
-    lines = pl.col("line").map_batches(printed, return_dtype=pl.String, is_elementwise=True)
+    lines = pl.col("line").map_batches(as_text, return_dtype=pl.String, is_elementwise=True)
     return frame if is_table else frame.with_columns(lines)
 
 
-def printed(lines: pl.Series) -> pl.Series:
+def as_text(lines: pl.Series) -> pl.Series:
     """Return lines with the records of ``journalctl -o json`` and ``json-seq`` printed as ``-o short-iso-precise``."""
     if not lines.str.contains(JOURNAL[0][2:], literal=True).any():
         return lines

@@ -6,6 +6,7 @@ from typing import Final
 
 import polars as pl
 
+from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
 from factorykit.formulas.energy import accelerator_energy_kwh
 from factorykit.telemetry.exposure import nodes_in, window
@@ -53,7 +54,7 @@ def energy(log: Log) -> pl.DataFrame:
     _, end = window(log)
     key = ["node", "accelerator"]
     ordered = log.power.sort(*key, "at", maintain_order=True)
-    span = (pl.col("at").shift(-1).over(key) - pl.col("at")).dt.total_microseconds() / 3.6e9
+    span = (pl.col("at").shift(-1).over(key) - pl.col("at")).dt.total_microseconds() / (1e6 * SECONDS_PER_HOUR)
     spans = ordered.with_columns(span=span).filter(pl.col("span") > 0.0)
     if spans.is_empty():
         raise ScenarioError("no accelerator has two power samples; give the output of nvidia-smi or DCGM")
@@ -64,7 +65,7 @@ def energy(log: Log) -> pl.DataFrame:
     by_node = by_node.sort("started")
     matched = covered.sort("at").join_asof(by_node, left_on="at", right_on="started", by="node", check_sortedness=False)
     owner = pl.coalesce("job", pl.when(pl.col("at") < pl.col("ended")).then("holder"))
-    hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / 3600.0 * pl.col("accelerators")
+    hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / SECONDS_PER_HOUR * pl.col("accelerators")
     by_job = held.group_by("job").agg(held=hours.sum())
     sums = matched.group_by(owner.alias("job")).agg(
         accelerator_hours=pl.col("span").sum(),

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from factorykit.telemetry import log_file
-from factorykit.telemetry.formats import MOMENT, TABLES, formats, is_likely, printed, scan
+from factorykit.telemetry.formats import MOMENT, TABLES, as_text, formats, is_likely, scan
 from factorykit.telemetry.log_file import Reading, Source, cells_of
 
 JOURNAL: Final = "xid"
@@ -31,13 +31,13 @@ def read_together(files: Mapping[str, int], zone: str) -> dict[str, Reading]:
     if not journals:
         return {}
     others = set(formats().values()) - {known}
-    is_loud = is_likely([replace(known, needs=()), *others])
-    groups = log_file.ends(scan([*journals.values()], files="file"), "file", is_loud=is_loud.any())
+    has_events = is_likely([replace(known, needs=()), *others])
+    groups = log_file.ends(scan([*journals.values()], files="file"), "file", has_events=has_events.any())
     cells = groups.with_columns(cells_of(known, "at", "node")).collect(engine="streaming")
-    counts = cells.group_by("file").agg(pl.col("lines").sum() // 2, pl.col("is_loud").any())
-    loud = [journals[name] for name in counts.filter("is_loud")["file"]]
-    lines = scan(loud or [*journals.values()][:1], files="file")
-    strange = lines.filter(is_likely(others)).select("file").unique().collect(engine="streaming")
+    counts = cells.group_by("file").agg(pl.col("lines").sum() // 2, pl.col("has_events").any())
+    with_events = [journals[name] for name in counts.filter("has_events")["file"]]
+    lines = scan(with_events or [*journals.values()][:1], files="file")
+    of_other_formats = lines.filter(is_likely(others)).select("file").unique().collect(engine="streaming")
     events = lines.filter(pl.col("line").str.contains(known.lines))
     texts = events.select("file", "row", *cells_of(known, *TABLES[known.table]), bad=pl.lit(False)).collect()
     sources = {name: Source(file, file, False) for name, file in journals.items()}
@@ -49,7 +49,7 @@ def read_together(files: Mapping[str, int], zone: str) -> dict[str, Reading]:
     kept = counts.join(span, on="file").filter(
         pl.col("since").dt.date() >= log_file.FIRST_DAY, pl.col("until") - pl.col("since") <= log_file.MAX_GAP
     )
-    kept = kept.join(strange, on="file", how="anti").join(rows.filter("bad"), on="file", how="anti")
+    kept = kept.join(of_other_formats, on="file", how="anti").join(rows.filter("bad"), on="file", how="anti")
     periods = log_file.watched(known, stamps, "file").partition_by("file", as_dict=True, include_key=False)
     rows_of = rows.partition_by("file", as_dict=True)
     readings = {}
@@ -66,7 +66,7 @@ def _is_journal(file: Path, size: int, kernel: str, at: str) -> bool:
     """Return whether a file begins with a timestamp, has a line of the kernel at first, and ends with a whole line."""
     with file.open("rb") as stream:
         head = stream.read(HEAD_BYTES).decode(errors="replace")
-        head = "\n".join(printed(pl.Series(head.split("\n"))))
+        head = "\n".join(as_text(pl.Series(head.split("\n"))))
         stream.seek(max(size - 1, 0))
         is_whole = stream.read() == b"\n"
     is_series = '"resultType"' in head

@@ -22,14 +22,14 @@ from factorykit.telemetry.formats import (
     TABLES,
     Column,
     Format,
-    bare,
     cell,
-    recognised,
+    detect,
     records,
     scan,
     series,
     unfolded,
     with_paths,
+    without_unit,
 )
 from factorykit.telemetry.tidy import OTHER_LINES, WATCHED
 
@@ -112,7 +112,7 @@ class Reading:
 def read_file(file: Path, chosen: Format | None, reading: Reading) -> None:
     """Read one file, up to the cut if its compression is truncated."""
     source = _source(file, reading)
-    file_formats = [chosen] if chosen else recognised(source.text)
+    file_formats = [chosen] if chosen else detect(source.text)
     if not file_formats:
         source, file_formats = _unfolded(source, reading)
     if not file_formats:
@@ -154,7 +154,7 @@ def _unfolded(source: Source, reading: Reading) -> tuple[Source, list[Format]]:
     if not any(line[:1] in ("[", "{", " ") or line.startswith(CHART) for line in lines if line):
         return source, []
     text, without_details = unfolded(lines)
-    file_formats = recognised(text)
+    file_formats = detect(text)
     reading.note(source.file, file_formats[0].name if file_formats else "", WITHOUT_DETAILS, without_details)
     return Source(source.file, text, source.is_unfinished and is_unfinished(text)), file_formats
 
@@ -176,7 +176,7 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
         cells.append(cell(SERIES, "line").alias("series"))
     is_table = known.shape == "table"
     cells.append((pl.col(SURPLUS).is_not_null() if is_table else pl.lit(False)).alias("bad"))
-    texts, head = (part.filter(*_meant(known, names)).select("row", *cells) for part in (frame, frame.head(HEAD)))
+    texts, head = (part.filter(*_belongs(known, names)).select("row", *cells) for part in (frame, frame.head(HEAD)))
     lines, last = frame.select(pl.len()), None
     if known.watches == "lines":  # most lines are not read, but watched: the file is scanned once
         collected = pl.collect_all([lines, texts, ends(frame)], engine="streaming")
@@ -358,7 +358,7 @@ def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
     return spans.with_columns(source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
 
 
-def _meant(known: Format, names: Iterable[str]) -> list[pl.Expr]:
+def _belongs(known: Format, names: Iterable[str]) -> list[pl.Expr]:
     """Return the condition, if any, that a line belongs to the format, and not to another program in the same file."""
     first = "line" if known.shape == "line" else "__name__" if "__name__" in names else known.needs[0]
     return [pl.col(first).str.contains(known.lines).fill_null(False)] if known.lines else []
@@ -391,7 +391,7 @@ def _frame(known: Format, source: Source, reading: Reading) -> tuple[pl.LazyFram
     if known.shape != "table":
         return with_paths(frame, known) if known.shape == "json" else frame, ["line"]
     theirs = frame.collect_schema().names()
-    names = [bare(name) for name in theirs]
+    names = [without_unit(name) for name in theirs]
     return frame.rename(dict(zip(theirs, names, strict=True))), names[1:]
 
 

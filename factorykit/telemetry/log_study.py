@@ -27,11 +27,12 @@ import polars as pl
 from factorykit.core import atomic_io
 from factorykit.core.errors import DatasetError, ScenarioError, warn
 from factorykit.core.storage import is_object, local_copy, storage_path
-from factorykit.core.validation import one_of
+from factorykit.core.validation import as_list, one_of
+from factorykit.data.query import quoted, sql_over
 from factorykit.engine.progress import progress
 from factorykit.model.uncertainty.study import backends
 from factorykit.telemetry import journals, log_file, tensorboard
-from factorykit.telemetry.formats import TABLES, Format, formats, recognised
+from factorykit.telemetry.formats import MOMENT, TABLES, Format, detect, formats
 from factorykit.telemetry.tidy import NOTES, WATCHED, Log, tidy_log
 
 FILES: Final = "files"
@@ -87,6 +88,22 @@ class LogStudy:
         files = [str(path) for path in paths if not days or _is_within(path.parts[-3].removeprefix("day="), days)]
         return pl.scan_parquet(files, hive_partitioning=False) if files else pl.LazyFrame(schema=TABLES[table])
 
+    def sql(self, query: str, **values: Any) -> pl.DataFrame:
+        """Return the result of a SELECT over the tables, out of core; times are in UTC, and ``at`` is named ``moment``.
+
+        Raises
+        ------
+        QueryError, ScenarioError
+        """
+        views = {}
+        for table in TABLES:
+            if any((self.folder / table).glob("**/*.parquet")):
+                files = quoted(self.folder / table / "**" / "*.parquet")
+                views[table] = f"SELECT {_sql_columns(table)} FROM read_parquet({files}, hive_partitioning = false)"
+        if not views:
+            raise ScenarioError(f"{self.folder} has no rows of logs; read some with read_log(..., out=)")
+        return sql_over(self.folder, views, query, values)
+
     @property
     def files(self) -> pl.DataFrame:
         """One row per piece of a file that was read: ``file``, ``start``, ``end``, ``formats``, ``notes``, ``watched``.
@@ -104,10 +121,13 @@ class LogStudy:
         notes = self.files.select(pl.col("notes").explode()).drop_nulls().unnest("notes")
         return notes.group_by("issue", maintain_order=True).agg(pl.col("count").sum())
 
-    def log(self, days: tuple[date, date] | None = None) -> Log:
-        """Return the log of all days, or from the first to the second, in memory."""
+    def log(self, days: tuple[date, date] | None = None, tables: Sequence[str] = tuple(TABLES)) -> Log:
+        """Return the log of all days, or from the first to the second, in memory; tables not named are empty."""
+        chosen = [one_of("table", table, TABLES) for table in as_list("tables", tables)]
         rows = {
             table: [self.scan(table, days).sort(DAYS.get(table, ("at",)), maintain_order=True).collect()]
+            if table in chosen
+            else []
             for table in TABLES
         }
         notes, watched = (
@@ -124,6 +144,14 @@ class LogStudy:
     def __repr__(self) -> str:
         files, size = self.files.select(pl.col("file").n_unique(), (pl.col("end") - pl.col("start")).sum() / 1e6).row(0)
         return f"LogStudy({str(self.folder)!r}): {files:,} files, {size:,.0f} MB"
+
+
+def _sql_columns(table: str) -> str:
+    names = {"at": "moment"}  # DuckDB reserves the word "at"
+    return ", ".join(
+        f'make_timestamp(epoch_us("{name}")) AS {names.get(name, name)}' if type_ == MOMENT else f'"{name}"'
+        for name, type_ in TABLES[table].items()
+    )
 
 
 def _is_within(day: str, days: tuple[date, date]) -> bool:
@@ -269,7 +297,7 @@ def _read_file(
                 yield piece | whole | _noted(noted) | {"formats": [journals.JOURNAL]}
                 return
             if not known and _is_plain(file):
-                known = recognised(file)
+                known = detect(file)
             if not known or not _is_plain(file) or any(kind.shape == "series" for kind in known):
                 reading = log_file.Reading(zone)
                 log_file.read_file(file, chosen[0] if chosen else None, reading)

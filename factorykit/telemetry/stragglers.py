@@ -6,6 +6,7 @@ from typing import Final
 
 import polars as pl
 
+from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
 from factorykit.core.validation import probability
@@ -111,5 +112,5 @@ def held_hours(log: Log) -> float | None:
     except ScenarioError:
         return None
     stepped = attempts.join(log.steps.select("job").unique(), on="job", how="semi")
-    hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / 3600.0 * pl.col("accelerators")
+    hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / SECONDS_PER_HOUR * pl.col("accelerators")
     return float(stepped.select(hours.sum()).item()) if stepped.height else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import file_path, finite_number, integer
@@ -139,7 +140,9 @@ def simulate_logs(
     except OSError as error:
         reason = error.strerror or error
         raise ScenarioError(f"folder {short_repr(str(out))} cannot be written ({reason}); give another") from None
-    held = states.group_by("state").agg(((pl.col("end_s") - pl.col("start_s")).sum() / 3600.0) * nodes * per_node)
+    held = states.group_by("state").agg(
+        ((pl.col("end_s") - pl.col("start_s")).sum() / SECONDS_PER_HOUR) * nodes * per_node
+    )
     hours = dict(held.iter_rows())
     busy_h = sum(hours.get(state, 0.0) for state in ALLOCATED_STATES)
     return {

@@ -106,7 +106,7 @@ class Explorer(ipywidgets.VBox):
         values = self.live.values(quantities)
         for name in self.menus:
             if values[name] not in (words := self.live.menus[name]):
-                raise ScenarioError(f"{name} = {values[name]!r} is none of {', '.join(words)}")
+                raise ScenarioError(f"{name} must be one of {', '.join(words)}, got {values[name]!r}")
         self._setting = True
         for name in quantities:
             if name in self.sliders:

@@ -35,20 +35,6 @@ function sent(model) {
   });
 }
 
-// Columns arrive as bytes: doubles, or codes into a list of words.
-function rows({ length, columns }, buffers) {
-  const read = columns.map(({ name, words }, i) => {
-    const bytes = buffers[i].buffer.slice(buffers[i].byteOffset, buffers[i].byteOffset + buffers[i].byteLength);
-    if (words) {
-      const codes = new Uint16Array(bytes);
-      return [name, (n) => words[codes[n]]];
-    }
-    const numbers = new Float64Array(bytes);
-    return [name, (n) => (Number.isNaN(numbers[n]) ? null : numbers[n])];
-  });
-  return Array.from({ length }, (_, n) => Object.fromEntries(read.map(([name, at]) => [name, at(n)])));
-}
-
 function listener() {
   const offs = [];
   return {
@@ -135,26 +121,8 @@ async function chart({ model, el }) {
   listen(model, "change:signals", () => drawn.set(model.get("signals")));
   listen(model, "change:pins", () => drawn.pinAll(model.get("pins")));
   listen(model, "msg:custom", (message) => message.kind === "copy" && navigator.clipboard.writeText(message.text));
-  // Frames from the kernel: while one is drawn only the newest waits.
-  let waiting = false;
-  let drawing = false;
-  const frame = async () => {
-    waiting = true;
-    if (drawing) return;
-    drawing = true;
-    await Promise.resolve(); // head and buffers change together and say so one after the other
-    while (waiting) {
-      waiting = false;
-      const head = model.get("frame");
-      if (head.columns) await drawn.data(head.table, rows(head, model.get("buffers")));
-    }
-    drawing = false;
-  };
-  listen(model, "change:frame", frame);
-  listen(model, "change:buffers", frame);
   await drawn.set(model.get("signals"));
   if (model.get("pins").length) await drawn.pinAll(model.get("pins"));
-  await frame();
   whenStopped(listen, model, el, () => el.prepend(notice("Stopped: the kernel was restarted. Run the cell again.")));
   return () => {
     stop();

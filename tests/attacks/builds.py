@@ -287,7 +287,7 @@ def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, 
                 _child(make, folder, None, os.open(os.devnull, os.O_WRONLY))
             children.append(child)
         statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-        waited += any("is in use by process" in (folder / name).read_text("utf-8") for name in ("one", "other"))
+        waited += any("is in use by another process" in (folder / name).read_text("utf-8") for name in ("one", "other"))
         at = f"round {n - 2}, {after_s:.3f} s later"
         if statuses != [0, 0]:
             wrong.append(f"{at}: they end with {statuses}")

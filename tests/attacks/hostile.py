@@ -66,7 +66,7 @@ ENTITIES: Final = 4
 
 def soiled(folder: Path) -> int:
     """Copy the tables, soil every text that is no key and no word of the model, and return how many cells were."""
-    from factorykit.data.tables import PLAIN, sealed
+    from factorykit.data.tables import PLAIN, with_checksum
 
     texts, addresses = itertools.cycle(PAYLOADS), itertools.cycle(ADDRESSES)
     package = json.loads((ROOT / "data/datapackage.json").read_text("utf-8"))
@@ -97,11 +97,11 @@ def soiled(folder: Path) -> int:
         resource |= {"hash": f"sha256:{hashlib.sha256(content).hexdigest()}", "rows": frame.height}
         resource["size_bytes"] = len(content)
         if resource["name"] in PLAIN:
-            plain = sealed({"parquet": resource["hash"], "rows": frame.to_dicts()})
+            plain = with_checksum({"parquet": resource["hash"], "rows": frame.to_dicts()})
             (folder / f"{resource['name']}.json").write_bytes(plain)
     for entry in package["subjects"]:
         entry["description"] = f"{entry['description']} {next(texts)}"
-    (folder / "datapackage.json").write_bytes(sealed({key: package[key] for key in package if key != "hash"}))
+    (folder / "datapackage.json").write_bytes(with_checksum({key: package[key] for key in package if key != "hash"}))
     return cells
 
 

@@ -6,7 +6,6 @@ import atexit
 import csv
 import gzip
 import io
-import itertools
 import json
 import lzma
 import math
@@ -51,20 +50,6 @@ CONFIG = {
 }
 FIELDS = {"layers": "num_hidden_layers", "hidden_size": "hidden_size", "ffn_size": "intermediate_size"}
 FIELDS |= {"attention_heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "vocabulary_size": "vocab_size"}
-STEPFUN = """node,start_day,end_day,repair_hours,fault_level,fault_class,fault_description
-n2,1.5,3.0,36.0,Hardware,Fan,x
-n1,0.0,0.25,6.0,Hardware,GPU,"a, b"
-n3,4.25,4.25,0.0,Software,Link,y
-"""
-LANL = """System,nodenumz,Prob Started,Down Time,Facilities,Hardware,Human Error,Network,Undetermined,Software
-9,1,3/2/2004 10:30,30,,Memory,,,,
-9,0,3/1/2004 10:30,6,,,,,,OS
-5,0,3/1/2004 9:00,,,,,,,
-"""
-TITAN = """SN,time,batch,dead,dead_otb,dead_dbe
-0320117100060,31536000,new,FALSE,FALSE,FALSE
-0320117100063,15768000.5,old,TRUE,FALSE,TRUE
-"""
 TOML = """model = "llama3_8b"
 tokens = "1T"
 chips = ["h100_sxm"]
@@ -144,31 +129,9 @@ def _config(found: Any, content: bytes) -> bool:
     )
 
 
-def _stepfun(found: pl.DataFrame, content: bytes) -> bool:
-    cells = _cells(content)
-    days = sorted(float(cell) for cell in cells["start_day"])
-    gaps = [(after - before) * 86400.0 for before, after in itertools.pairwise(days)]
-    computed = found["gap_s"].to_list()[1:-1]
-    order = sorted(range(len(days)), key=lambda at: float(cells["start_day"][at]))
-    return all(math.isclose(a, b, abs_tol=1e-6) for a, b in zip(computed, gaps, strict=True)) and _same(
-        found["repair_s"].to_list()[:-1], [cells["repair_hours"][at] for at in order], 3600.0
-    )
-
-
-def _lanl(found: pl.DataFrame, content: bytes) -> bool:
-    cells = _cells(content)
-    seconds = sorted(float(cell) * 60.0 for cell in cells["Down Time"] if cell.strip())
-    return sorted(found["repair_s"].drop_nulls()) == seconds and found.height == len(cells["System"])
-
-
-def _titan(found: pl.DataFrame, content: bytes) -> bool:
-    cells = _cells(content)
-    dead = [cell.strip() == "TRUE" for cell in cells["dead"]]
-    return _same(found["life_s"].to_list(), cells["time"]) and found["dead"].to_list() == dead
-
-
 def _connector(name: str) -> Subject:
-    made_up = {"number": "2.5", "text": "word", "boolean": "True", "date": "2026-07-05"}
+    made_up = {"number": "2.5", "duration": "2.5", "text": "word", "boolean": "True", "date": "2026-07-05"}
+    made_up |= {"moment": "2026-07-05T10:30"}
     mapped = connectors._columns()[name]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -181,7 +144,7 @@ def _connector(name: str) -> Subject:
     def right(found: pl.DataFrame, content: bytes) -> bool:
         content = content[max(content.find(header), 0) :]  # a title may stand above
         cells = {key.strip().casefold(): value for key, value in _cells(content).items()}
-        numbers = [column for column in mapped if column.type == "number"]
+        numbers = [column for column in mapped if column.type in ("number", "duration")]
         return all(
             _same(found[column.ours].to_list(), cells[column.theirs.casefold()], column.factor) for column in numbers
             if column.theirs.casefold() in cells
@@ -311,9 +274,6 @@ def subjects() -> Mapping[str, Subject]:
     """Return every kind of file that is read, by name."""
     texts = {
         "config": Subject(json.dumps(CONFIG, indent=1).encode(), fk.read_hf_config, _config),
-        "stepfun": Subject(STEPFUN.encode(), lambda path: fk.fault_traces.stepfun(str(path)), _stepfun),
-        "lanl": Subject(LANL.encode(), lambda path: fk.fault_traces.lanl(str(path)), _lanl),
-        "titan": Subject(TITAN.encode(), lambda path: fk.fault_traces.titan(str(path)), _titan),
         "run": Subject(TOML.encode(), read_run, _run),
         "notebook": Subject(
             json.dumps(NOTEBOOK, indent=1).encode(),

@@ -7,12 +7,10 @@ import math
 import re
 from typing import Any
 
-import altair as alt
 import pytest
 from made_charts import CHIPS, MAKERS, PRESETS, READY, RUNS
 
 import factorykit as fk
-from factorykit.charts.embed import chart_payload
 from factorykit.charts.live import Live
 from factorykit.core.vocabulary import quantity
 
@@ -335,33 +333,6 @@ def test_a_pointer_reads_the_curve(page: Any, address: str) -> None:
     assert float(second.removeprefix("Goodput under failures [%]")) > 50
     page.mouse.move(0, 0)
     page.wait_for_selector(".fk-tip", state="hidden")
-
-
-FED = """async (payload) => {
-    const wave = (k) => Array.from({ length: 60 }, (_, n) => ({ x: n, y: k ** (n % 7) / k, who: n % 3 ? "a" : "b" }));
-    const made = async () => {
-        const place = document.body.appendChild(document.createElement("div"));
-        const chart = await factorykit.draw(place, payload, {});
-        return { chart, shown: () => place.querySelector(".fk-view svg").innerHTML };
-    };
-    const [fed, anew] = [await made(), await made()];
-    for (const k of [2, 3, 40]) await fed.chart.data("table", wave(k));
-    const line = document.querySelector(".fk-view svg [class*=mark-line] path");
-    await fed.chart.data("table", wave(5));
-    await anew.chart.data("table", wave(5));
-    const fewer = wave(9).slice(10);
-    const same = fed.shown() === anew.shown() && line.isConnected;
-    await fed.chart.data("table", fewer);
-    await anew.chart.data("table", fewer);
-    return [same, fed.shown() === anew.shown()];
-}"""
-
-
-def test_a_chart_with_new_data_changes_in_place_and_equals_a_fresh_one(page: Any, address: str) -> None:
-    look(page, address, "step.html")
-    spec = alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q", color="who:N").to_dict()
-    page.evaluate("document.body.replaceChildren()")
-    assert page.evaluate(FED, chart_payload(spec)) == [True, True]
 
 
 DIMMED = "(n) => [...document.querySelectorAll('.fk-view')][n].querySelectorAll('.fk-dim').length"

@@ -21,14 +21,9 @@ CELLS = [
 live = fk.charts.checkpoint.goodput_by_interval({"A": {"accelerators": 16384.0}, "B": {"accelerators": 512.0}})
 explorer = fk.widgets.explore(live)
 explorer""",
-    """import altair as alt, polars as pl
-from factorykit.widgets import LiveChart
-chart = LiveChart(alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q"))
-def feed(change=None):
-    n = explorer.sliders["accelerators"].value
-    chart.set_frame(pl.DataFrame({"x": [0.0, 1.0, 2.0], "y": [0.0, n, 2 * n]}))
-explorer.sliders["accelerators"].observe(feed, "value")
-feed()
+    """from factorykit.widgets import LiveChart
+chart = LiveChart(fk.charts.checkpoint.goodput_by_interval())
+explorer.sliders["accelerators"].observe(lambda change: chart.set(accelerators=change["new"]), "value")
 chart""",
 ]
 

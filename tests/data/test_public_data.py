@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import lzma
 import re
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,7 +16,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.core.errors import DatasetError, FactorykitWarning, UnknownName
+from factorykit.core.errors import DatasetError, FactorykitError, FactorykitWarning, UnknownName
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data import tables
 from factorykit.data.public import connectors as module
@@ -22,7 +25,22 @@ from factorykit.data.public.connectors import PUBLISHERS
 
 PUBLIC = Path(__file__).parents[3] / "shared" / "public"
 NAMES = list(PUBLISHERS)
-MADE_UP = {"number": "2", "text": "word", "boolean": "True", "date": "2026-07-05"}
+MADE_UP = {"number": "2", "duration": "2", "text": "word", "boolean": "True", "date": "2026-07-05"}
+MADE_UP |= {"moment": "2026-07-05T10:30"}
+LANL = """System,machine type,nodes,procstot,procsinnode,nodenum,nodenumz,node install,node prod,node decom,fru type,\
+mem,cputype,memtype,num intercon,purpose,Prob Started,Prob Fixed,Down Time,Facilities,Hardware,Human Error,Network,\
+Undetermined,Software,Same Event
+9,cluster,4,16,4,2,1,1-Jan,1-Feb,current,part,80,1,1,0,compute,3/2/2004 10:30,3/2/2004 11:00,30,,Memory,,,,,No
+9,cluster,4,16,4,1,0,1-Jan,1-Feb,current,part,80,1,1,0,compute,3/1/2004 10:30,3/1/2004 10:36,6,,,,,,OS,No
+5,cluster,4,16,4,1,0,1-Jan,1-Feb,current,part,80,1,1,0,compute,3/1/2004 9:00,3/1/2004 9:06,6,,,,,,,No
+9,cluster,4,16,4,3,2,1-Jan,1-Feb,current,part,80,1,1,0,compute,3/2/2004 10:30,3/2/2004 11:30,60,Power,,,,,,No
+"""
+TITAN = """SN,time,nlife,nloc,last,col,row,cage,slot,node,max_loc_events,time_max_loc,dbe,dbe_loc,otb,otb_loc,out,\
+batch,days,years,dead,dead_otb,dead_dbe
+0320117100060,31536000,1,1,2019-08-01 20:07:33,11,2,1,4,1,0,1,0,,0,,FALSE,new,365,1,FALSE,FALSE,FALSE
+0320117100061,63072000,1,1,2019-08-01 20:07:33,9,3,1,2,1,0,1,1,,1,,FALSE,new,730,2,TRUE,TRUE,TRUE
+0320117100063,15768000,1,1,2016-08-01 20:07:33,6,2,1,2,0,0,1,0,,0,,FALSE,old,182.5,0.5,TRUE,FALSE,TRUE
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +80,7 @@ def test_a_file_of_the_publishers_columns_becomes_a_table(name, made_up):
     frame = fk.connect(name, made_up(name)).collect()
     for column in module._columns()[name]:
         value = frame[column.ours].item()
-        assert value == (2 * column.factor if column.type == "number" else value), column
+        assert value == (2 * column.factor if column.type in ("number", "duration") else value), column
         assert value is not None
     assert fk.table(name).collect().equals(frame)
     assert fk.sql(f"select * from {name}").equals(frame)
@@ -131,6 +149,8 @@ PUBLISHED = {
         "2026,AK,Full-Service Providers,9,9,9,9,9,9\n2026,AK,Total Electric Industry,20,15,NA,0,NA,18\n",
         {"commercial_usd_per_kwh": 0.15, "industrial_usd_per_kwh": None, "all_sectors_usd_per_kwh": 0.18},
     ),
+    "lanl_failures": (LANL, {"node": 1.0, "hardware": "Memory", "repair_s": 1800.0}),
+    "titan_gpus": (TITAN, {"gpu": "0320117100060", "life_s": 31536000.0, "is_dead": False}),
 }
 
 
@@ -186,7 +206,7 @@ def test_the_real_file_is_read_whole(name):
     for column in module._columns()[name]:
         stated = [row[column.theirs].strip() or None for row in rows]
         assert frame[column.ours].null_count() == stated.count(None), column
-        if column.type == "number":
+        if column.type in ("number", "duration"):
             total = sum(float(cell) for cell in stated if cell) * column.factor
             assert frame[column.ours].sum() == pytest.approx(total, rel=1e-9)
     assert fk.sql(f"select count(*) from {name}").item() == frame.height
@@ -255,6 +275,38 @@ def test_cells_of_another_type_are_reported_together_and_the_previous_copy_stays
     assert raised.value.rows is not None
     assert set(raised.value.rows["column"]) == {"usd_per_gpu_hour", "date", "carried_forward", "vram_gb"}
     assert fk.connect("gpu_rental_prices").collect()["rental_usd_per_accelerator_h"].item() == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "old", "new", "message"),
+    [
+        ("lanl_failures", LANL, "3/1/2004 9:00", "soon", "row 4: Prob Started = 'soon': must be a moment"),
+        ("lanl_failures", LANL, ",30,,Memory", ",long,,Memory", "row 2: Down Time = 'long': must be a duration"),
+        ("lanl_failures", LANL, ",30,,Memory", ",1_000,,Memory", "row 2: Down Time = '1_000': must be a duration"),
+        ("lanl_failures", LANL, ",30,,Memory", ",-5,,Memory", "row 2: Down Time = '-5': must be a duration"),
+        ("titan_gpus", TITAN, "31536000", "-1", "row 2: time = '-1': must be a duration"),
+        ("titan_gpus", TITAN, "FALSE,FALSE,FALSE", "FALSE,FALSE", "row 2 has 22 cells where the header has 23"),
+        ("titan_gpus", TITAN, ",dead_dbe", ",dead_db", "'dead_dbe' is missing"),
+        ("titan_gpus", TITAN, ",days", ",time", "the column 'time' occurs twice"),
+    ],
+)
+def test_an_invalid_record_of_failures_is_refused_with_its_row(tmp_path, name, text, old, new, message):
+    path = tmp_path / "x.csv"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(DatasetError, match=re.escape(message)):
+        module.read(name, path)
+
+
+def test_packed_records_are_read_up_to_a_limit(tmp_path):
+    (tmp_path / "lanl.csv.xz").write_bytes(lzma.compress(LANL.encode()))
+    read = module.read("lanl_failures", tmp_path / "lanl.csv.xz")
+    assert read["started"][0] == datetime(2004, 3, 2, 10, 30)
+    assert read["repair_s"].to_list() == [1800.0, 360.0, 360.0, 3600.0]
+    zeros = bytes(10_000_000)
+    for name, packed in (("x", lzma.compress(zeros, preset=1) * 12), ("g", gzip.compress(zeros, 1) * 12)):
+        (tmp_path / name).write_bytes(packed)
+        with pytest.raises(FactorykitError, match="larger than 100 MB"):
+            module.read("lanl_failures", tmp_path / name)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'"', b"name\n"])

@@ -120,7 +120,7 @@ def test_every_edit_of_the_descriptor_is_noticed(copy, old):
 @pytest.mark.parametrize("name", tables.PLAIN)
 def test_rows_of_json_are_those_of_the_table_that_they_were_built_with(copy, name):
     assert tables.rows(name) == fk.table(name).collect().to_dicts()
-    (copy / f"{name}.json").write_bytes(tables.sealed({"parquet": "sha256:0", "rows": []}))
+    (copy / f"{name}.json").write_bytes(tables.with_checksum({"parquet": "sha256:0", "rows": []}))
     with pytest.raises(DatasetError, match=rf"{name}\.json does not belong to its table; run `factorykit data build`"):
         tables.rows(name)
 

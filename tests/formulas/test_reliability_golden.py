@@ -291,7 +291,7 @@ GROUPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "raw_data": raw_data,
 }
 NOT_SHIPPED = {"dead_dbe", "dead_otb"}
-"""Counts of the single GPUs' records, which tests/model/reliability/test_fault_traces.py reads."""
+"""Counts of the single GPUs' records, which the connector titan_gpus reads."""
 NOT_MODELLED = {"waste", "all_up", "expected_down", "steady_state_Bps_if_every_10min", "T_daly"}
 """Results that no formula computes, beside Daly's two simpler intervals."""
 EXACT_TO = {"raw_data": 1e-6}

@@ -163,11 +163,38 @@ def test_days_are_read_alone(logs: Path, tmp_path: Path) -> None:
     assert log.watched.select("since", "until").unique().rows() == [tuple(span)]
 
 
-def test_an_archive_reads_a_study(logs: Path, tmp_path: Path) -> None:
-    fk.read_log(logs, out=tmp_path / "study")
-    archive = fk.fleet.archive(tmp_path / "study", nodes=3)
-    assert archive.power("day").row(0)[1:] == (120.0, 620.0)
-    assert archive.goodput("day")["accelerator_hours"].to_list() == [16 * 24.0]
+def test_a_study_is_queried_out_of_core_in_utc(logs: Path, tmp_path: Path) -> None:
+    study = fk.read_log(logs, out=tmp_path / "study")
+    power = study.sql("select date_trunc('day', moment), count(*), avg(accelerator_power_w) from power group by 1")
+    assert power.row(0) == (datetime(2026, 3, 1), 120, 620.0)
+    hours = study.sql("select ended, sum(accelerators * epoch(ended - started)) / 3600 from jobs group by 1")
+    assert hours.row(0) == (datetime(2026, 3, 2), 16 * 24.0)
+    late = study.sql("select node from events where moment > $since", since=datetime(2026, 3, 2))
+    assert sorted(late["node"]) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("from read_csv('/etc/passwd')", "known are events, jobs, steps, power"),
+        ("drop view events", "DROP is not allowed"),
+    ],
+)
+def test_a_study_refuses_queries_of_anything_else(logs: Path, tmp_path: Path, query: str, message: str) -> None:
+    study = fk.read_log(logs, out=tmp_path / "study")
+    with pytest.raises(fk.FactorykitError, match=message):
+        study.sql(query)
+    with pytest.raises(fk.FactorykitError, match="has no rows of logs"):
+        fk.fleet.LogStudy(tmp_path / "none").sql(query)
+
+
+def test_failures_goodput_and_energy_of_a_study_are_those_of_the_log(logs: Path, tmp_path: Path) -> None:
+    study, log = fk.read_log(logs, out=tmp_path / "study"), fk.read_log(logs)
+    for answer in (fk.fleet.mtbf, fk.fleet.goodput, fk.fleet.energy):
+        assert_frame_equal(answer(study.log()), answer(log))
+    events = study.log(tables=["events", "jobs"])
+    assert events.power.is_empty()
+    assert_frame_equal(fk.fleet.failures(events), fk.fleet.failures(log))
 
 
 def test_too_long_work_is_refused_with_the_estimate(logs: Path, tmp_path: Path, monkeypatch) -> None:

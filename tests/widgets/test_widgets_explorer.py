@@ -6,7 +6,6 @@ import importlib
 import json
 import re
 
-import polars as pl
 import pytest
 
 pytest.importorskip("anywidget", reason="the notebook extra is not installed; no widget was made")
@@ -114,30 +113,9 @@ def test_an_output_does_not_depend_on_earlier_ones(explorer: Explorer) -> None:
     assert first["text/html"] == again["text/html"]
 
 
-def frame(rows: int = 3) -> pl.DataFrame:
-    return pl.DataFrame({"x": [float(n) for n in range(rows)], "y": [1, None, 3][:rows], "who": ["a", "b", "a"][:rows]})
-
-
 @pytest.fixture
 def chart() -> LiveChart:
     return LiveChart(alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q", color="who:N"))
-
-
-def test_a_frame_is_sent_as_bytes(chart: LiveChart) -> None:
-    chart.set_frame(frame())
-    assert chart.frame["columns"] == [{"name": "x"}, {"name": "y"}, {"name": "who", "words": ["a", "b"]}]
-    assert [len(buffer) for buffer in chart.buffers] == [24, 24, 6]
-
-
-def test_words_that_are_missing_stay_missing(chart: LiveChart) -> None:
-    chart.set_frame(pl.DataFrame({"who": ["a", None, "b"]}))
-    assert chart.frame["columns"][0]["words"] == ["a", None, "b"]
-
-
-@pytest.mark.parametrize("bad", [None, {"x": [1.0]}, pl.DataFrame({"x": [[1.0]]})])
-def test_a_frame_that_cannot_be_drawn_is_refused(chart: LiveChart, bad: object) -> None:
-    with pytest.raises(ScenarioError):
-        chart.set_frame(bad)  # type: ignore[arg-type]
 
 
 def test_an_unknown_parameter_is_refused(chart: LiveChart, explorer: Explorer) -> None:

@@ -13,14 +13,6 @@ import { csv, joined, shown, table } from "./table.mjs";
 import { actions, picture } from "./take.mjs";
 import { tooltip } from "./tooltip.mjs";
 
-// The fields in which rows differ from as many others with the same fields; nothing if they cannot be compared.
-function differing(held, rows) {
-  if (!rows.length || held.length !== rows.length) return null;
-  const fields = Object.keys(rows[0]);
-  if (fields.join() !== Object.keys(held[0]).join()) return null;
-  return fields.filter((field) => rows.some((row, n) => row[field] !== held[n][field]));
-}
-
 // The picture of a specification, and the names of its data sets.
 async function drawn(container, spec, tip) {
   container.replaceChildren();
@@ -216,21 +208,6 @@ export class Chart {
   reset() {
     if (this.choice) this.choice.value = "0";
     return this.set(this.start);
-  }
-
-  // Rows of a data set. As many as before, with the same fields, change in place: no mark is made anew.
-  async data(name, rows) {
-    const [view] = this.views;
-    const held = this.fed?.[name];
-    const changed = held && differing(held, rows);
-    if (changed) {
-      rows.forEach((row, n) => Object.assign(held[n], row));
-      const changes = view.changeset();
-      for (const field of changed) changes.modify(() => true, field, (row) => row[field]);
-      return view.change(name, changes).runAsync();
-    }
-    await view.data(name, rows).runAsync();
-    this.fed = { ...this.fed, [name]: rows };
   }
 
   // The present setting stays in the picture while sliders go on.

@@ -14,7 +14,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from factorykit.core.errors import DatasetError, unknown_name_message, warn
 from factorykit.core.validation import file_path, one_of
 from factorykit.data.identifiers import known_key
 from factorykit.data.public.download import download
-from factorykit.data.tables import connected, read_sealed, register, sealed, table
+from factorykit.data.tables import connected, read_checked, register, table, with_checksum
 
 PUBLISHERS_FILE: Final = Path(__file__).with_name("publishers.csv")
 MAPPING: Final = Path(__file__).with_name("connectors.csv")
@@ -71,8 +71,8 @@ class Header:
     """A header of a column in a file, and how its cells are read.
 
     A column without ``theirs`` is omitted; if it has ``read``, only matching rows are kept. ``read`` is a regular
-    expression whose groups are joined by "; ", or a date format. ``value`` replaces the cells where the header states
-    the value.
+    expression whose groups are joined by "; ", or a date format, of a moment with ``%H``. ``value`` replaces the cells
+    where the header states the value.
     """
 
     theirs: str
@@ -166,7 +166,7 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
             f"Its publisher is {PUBLISHERS[name].publisher}, {PUBLISHERS[name].address}"
         )
     try:
-        cached = read_sealed(record.read_bytes())
+        cached = read_checked(record.read_bytes())
     except (OSError, ValueError):
         cached = {}
     if cached.get("mapping") != _mapping_hash(name):
@@ -247,7 +247,7 @@ def _keep(name: str, content: bytes, origin: str) -> None:
     record = _record(name)
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
-        description = sealed({"mapping": _mapping_hash(name), "resource": resource})
+        description = with_checksum({"mapping": _mapping_hash(name), "resource": resource})
         with locked(record.parent):
             replace_files({f"{name}.parquet": buffer.getvalue(), record.name: description}, record.parent)
     except OSError as error:
@@ -268,11 +268,11 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
         raise DatasetError(f"{name}: the file is not CSV in UTF-8: it {error}") from None
     above, layout = max(
         ((at, layout) for at in range(min(len(lines), HEADER_WITHIN)) for layout in _layouts(name)),
-        key=lambda pair: _likeness(lines[pair[0]], pair[1]),
+        key=lambda pair: _similarity(lines[pair[0]], pair[1]),
         default=(0, _layouts(name)[0]),
     )
     header, rows = (lines[above], lines[above + 1 :]) if lines else ([], [])
-    taken = _taken(name, header, layout)
+    taken = _selected(name, header, layout)
     if not rows:
         raise DatasetError(f"{name}: the file has no rows")
     for number, row in enumerate(rows, above + 2):
@@ -298,7 +298,7 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
     return [number for number, _ in kept], columns
 
 
-def _likeness(header: list[str], layout: list[Header]) -> tuple[int, int]:
+def _similarity(header: list[str], layout: list[Header]) -> tuple[int, int]:
     """Return the number of columns of a header that a layout contains, ignoring case and exactly."""
     known = {column.published for column in layout}
     return len(_places(header).keys() & {column.casefold() for column in known}), len(known & set(header))
@@ -308,7 +308,7 @@ def _places(header: list[str]) -> dict[str, int]:
     return {column.strip().casefold(): place for place, column in enumerate(header)}
 
 
-def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Header]:
+def _selected(name: str, header: list[str], layout: list[Header]) -> dict[str, Header]:
     """Return the header from which each column is read; a missing one is an error with the nearest name."""
     places = _places(header)
     known = {entry.published.casefold() for entry in layout}
@@ -339,7 +339,8 @@ def _cell(text: str, header: Header) -> str | None:
         return header.value
     if header.read.startswith("%"):
         try:
-            return datetime.strptime(text, header.read).date().isoformat()
+            moment = datetime.strptime(text, header.read)
+            return (moment if "%H" in header.read else moment.date()).isoformat()
         except ValueError:
             return text or None
     return "; ".join(re.findall(header.read, text)) or None if header.read else text or None
@@ -352,8 +353,10 @@ def _renamed(gone: str, new: list[str]) -> str:
 
 def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
     """Return a data set in our names and units, or raise an error with all cells of the wrong type."""
-    read = {"number": text_io.parse_number, "boolean": _boolean, "date": _date, "text": str}
-    types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
+    read = {"number": text_io.parse_number, "duration": _duration, "boolean": _boolean, "text": str}
+    read |= {"date": partial(_isoformat, date), "moment": partial(_isoformat, datetime)}
+    types = {"number": pl.Float64, "duration": pl.Float64, "boolean": pl.Boolean, "text": pl.String}
+    types |= {"date": pl.Date, "moment": pl.Datetime}
     series: list[pl.Series] = []
     broken: list[tuple[int, str, str, str]] = []
     for cells in columns:
@@ -363,7 +366,7 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
             value = None if cell is None else read[column.type](cell)
             if value is None and cell is not None:
                 broken.append((row, cells.header, cell, f"must be a {column.type}"))
-            values.append(value * column.factor if column.type == "number" and value is not None else value)
+            values.append(value * column.factor if isinstance(value, float) else value)
         series.append(pl.Series(column.ours, values, types[column.type]))
         if column.identifies:
             key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
@@ -385,9 +388,14 @@ def _boolean(cell: str) -> bool | None:
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(cell.lower())
 
 
-def _date(cell: str) -> date | None:
+def _duration(cell: str) -> float | None:
+    value = text_io.parse_number(cell)
+    return value if value is not None and value >= 0.0 else None
+
+
+def _isoformat(kind: type[date], cell: str) -> date | None:
     try:
-        return date.fromisoformat(cell)
+        return kind.fromisoformat(cell)
     except ValueError:
         return None
 
@@ -397,7 +405,8 @@ def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, or
     this = PUBLISHERS[name]
     fields: list[dict[str, Any]] = []
     for column in _columns()[name]:
-        field = {"name": column.ours, "type": column.type, "description": column.meaning}
+        kind = "number" if column.type == "duration" else column.type
+        field = {"name": column.ours, "type": kind, "description": column.meaning}
         fields.append(field | ({"unit": column.unit} if column.unit else {}))
         if column.identifies:
             key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies

@@ -28,6 +28,8 @@ COUNTRIES: Final = {
     "united kingdom of great britain and northern ireland": "gbr",
 }
 """Countries with another spelling than in the table of grids."""
+PLACE: Final = re.compile(r"[,\d]|Singapore|Hong Kong")
+"""In a location that is more than a country or region, of which the publisher gives the centre as the position."""
 QUARTILES: Final = ("quarter", "median", "three_quarters")
 SINCE: Final = "2020-01"
 """First month of electricity prices."""
@@ -279,7 +281,7 @@ def runs(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
         hours = row["accelerator_hours"] or (days * HOURS_PER_DAY * chips if days and chips else None)
         yield {
             "parameters": row["parameters"],
-            "accelerator_stated": _chips(row["accelerator_stated"]),
+            "accelerator_stated": _spaced(row["accelerator_stated"]),
             "accelerators": chips,
             "wall_days": None if days is None else round(days, 4),
             "accelerator_hours": hours,
@@ -301,7 +303,7 @@ def sites(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
             "users": "; ".join(named) or None,
             "country": _country(row["country"], tables),
             "place": row["address"],
-            "accelerator_stated": _chips(row["accelerators_planned_stated"]),
+            "accelerator_stated": _spaced(row["accelerators_planned_stated"]),
             "address": row["source_url"],
             "locator": f"site {row['name']}",
         }
@@ -346,6 +348,7 @@ def clusters(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
         )
         stated = [f"{count:,.0f} {chip}" if count else chip for count, chip in counts if chip]
         chip = row["accelerator"] if counts[1] == (None, None) else None
+        when = row["first_operational_note"] or ""
         yield {
             "cluster": key_of(name),
             "name": name,
@@ -356,15 +359,15 @@ def clusters(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
             "capital_usd_low": row["cost_reported_usd"],
             "capital_usd_high": row["cost_reported_usd"],
             "site": row["location"],
-            "purpose": f"used by {row['users']}" if row["users"] else None,
+            "purpose": f"used by {_spaced(row['users'])}" if row["users"] else None,
             "country": _country(row["country"], tables),
-            "latitude": row["latitude_deg"],
-            "longitude": row["longitude_deg"],
+            "latitude": row["latitude_deg"] if PLACE.search(row["location"] or "") else None,
+            "longitude": row["longitude_deg"] if PLACE.search(row["location"] or "") else None,
             "sector": (row["sector"] or "").lower() or None,
             "status": (row["status"] or "").lower() or None,
             "certainty": (row["certainty"] or "").lower() or None,
             "first_operational": row["first_operational"],
-            "planned_for": row["first_operational_note"] if row["status"] == "Planned" else None,
+            "planned_for": when.removeprefix("Planned").strip() or None if row["status"] == "Planned" else None,
             "h100_equivalents": row["h100_equivalents"],
             "power_reported_w": row["power_reported_w"],
             "superseded_by": row["superseded_by"],
@@ -383,7 +386,7 @@ def _country(name: str | None, tables: Tables) -> str | None:
     return named.get(name.lower())
 
 
-def _chips(stated: str | None) -> str | None:
+def _spaced(stated: str | None) -> str | None:
     return re.sub(r",\s*", ", ", stated) if stated else None
 
 

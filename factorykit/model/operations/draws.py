@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from factorykit.core.errors import ScenarioError
-from factorykit.model.operations.run_plan import MOST_FAILURES, Duration, Plan
+from factorykit.model.operations.run_plan import MOST_FAILURES, Duration, RunPlan
 from factorykit.model.uncertainty.distributions import is_distribution
 
 CHUNK = 1 << 20
@@ -19,7 +19,7 @@ NONE = np.empty(0, np.intp)
 Columns = dict[str, np.ndarray]
 
 
-class Drawn(NamedTuple):
+class Draws(NamedTuple):
     """Results: a column per quantity, counts by run and cause or tier, and the reason why runs never end."""
 
     columns: Columns
@@ -28,7 +28,7 @@ class Drawn(NamedTuple):
     endless: str = ""
 
 
-class Way(NamedTuple):
+class Attempt(NamedTuple):
     """The course of one run from one stop to the next, and the stop."""
 
     start_s: float
@@ -42,41 +42,41 @@ class Way(NamedTuple):
     is_planned: bool
 
 
-def draw(plan: Plan, runs: int, seed: int) -> Drawn:
+def draw(plan: RunPlan, runs: int, seed: int) -> Draws:
     """Draw a number of runs."""
     generator = np.random.default_rng(seed)
     if reason := plan.endless():
         never, nothing = np.full(runs, math.inf), np.zeros(runs)
         names = {"wall_s": never, "failures": never, "lost_work_run_s": never, "recovery_s": never}
-        return Drawn(names | {"spare_wait_s": nothing, "maintenance_s": nothing}, endless=f": {reason}")
+        return Draws(names | {"spare_wait_s": nothing, "maintenance_s": nothing}, endless=f": {reason}")
     if plan.is_plain:
-        return Drawn(_compound(plan, runs, generator))
+        return Draws(_compound(plan, runs, generator))
     return _Steps(plan, runs, generator).finish()
 
 
-def follow(plan: Plan, seed: int) -> list[Way]:
+def follow(plan: RunPlan, seed: int) -> list[Attempt]:
     """Draw one run and return its course from stop to stop."""
-    ways: list[Way] = []
-    _Steps(plan, 1, np.random.default_rng(seed), ways).finish()
-    return ways
+    attempts: list[Attempt] = []
+    _Steps(plan, 1, np.random.default_rng(seed), attempts).finish()
+    return attempts
 
 
-def _compound(plan: Plan, count: int, generator: np.random.Generator) -> Columns:
+def _compound(plan: RunPlan, count: int, generator: np.random.Generator) -> Columns:
     """Draw the plain case: geometric numbers of failed attempts of truncated exponential length."""
     segments, rest = plan.segments
     write = plan.tiers[0].write_s
-    struck = np.zeros(count, np.int64)
+    failed = np.zeros(count, np.int64)
     lost = np.zeros(count)
     for number, length in ((segments, plan.interval_s + write), (1, rest + write if rest else 0.0)):
         if number and length:
             attempts = _failed_attempts(np.full(count, float(number)), length / plan.mtbf_s, generator)
-            struck += attempts
+            failed += attempts
             lost += _cut_off_sums(attempts, length, plan.mtbf_s, generator)
-    failures = struck
-    recovery = struck * plan.restart_s
+    failures = failed
+    recovery = failed * plan.restart_s
     if plan.restart_s and not plan.protected_restart:
-        again = _failed_attempts(struck.astype(float), plan.restart_s / plan.mtbf_s, generator)
-        failures = struck + again
+        again = _failed_attempts(failed.astype(float), plan.restart_s / plan.mtbf_s, generator)
+        failures = failed + again
         recovery = recovery + _cut_off_sums(again, plan.restart_s, plan.mtbf_s, generator)
     recovery = recovery + failures * plan.downtime_s
     return {
@@ -98,13 +98,13 @@ def _cut_off_sums(numbers: np.ndarray, length: float, mean: float, generator: np
     """Draw sums of exponential times truncated at ``length``."""
     sums = np.zeros(len(numbers))
     ends = np.cumsum(numbers)
-    failed = -math.expm1(-length / mean)
+    share = -math.expm1(-length / mean)
     first = 0
     while first < len(numbers):
         before = int(ends[first - 1]) if first else 0
         last = max(int(np.searchsorted(ends, before + CHUNK, side="right")), first + 1)
         draws = generator.random(int(ends[last - 1]) - before)
-        draws *= -failed
+        draws *= -share
         np.log1p(draws, out=draws)
         some = numbers[first:last] > 0
         if some.any():
@@ -114,7 +114,7 @@ def _cut_off_sums(numbers: np.ndarray, length: float, mean: float, generator: np
     return sums * -mean
 
 
-class _Stock:
+class _Sampler:
     """Draws from one distribution, in blocks."""
 
     def __init__(self, distribution: Duration | None, mean: float, generator: np.random.Generator) -> None:
@@ -139,21 +139,23 @@ class _Stock:
 class _Steps:
     """Each step takes every run to its next failure or planned stop, and back to the point at which it resumes.
 
-    ``state`` has a column for each run that is not done. Its rows have names in :meth:`_keep`: ``at`` is the place of a
-    run in the schedule of work and writes, ``need`` the rest of a recovery, ``source`` the tier it reads, ``gap``
+    ``state`` has a column for each run that is not done. Its rows have names in :meth:`_set_state`: ``at`` is the place
+    of a run in the schedule of work and writes, ``need`` the rest of a recovery, ``source`` the tier it reads, ``gap``
     the time at risk until the next failure, ``planned`` when the next planned stop is due, ``safe`` the place of the
     newest copy in each tier, and ``free`` when each spare is ready, the earliest first, with a last row that is never.
     """
 
-    def __init__(self, plan: Plan, count: int, generator: np.random.Generator, ways: list[Way] | None = None) -> None:
-        self.plan, self.generator, self.ways = plan, generator, ways
+    def __init__(
+        self, plan: RunPlan, count: int, generator: np.random.Generator, attempts: list[Attempt] | None = None
+    ) -> None:
+        self.plan, self.generator, self.attempts = plan, generator, attempts
         self.total, self.blocks = plan.schedule_s, plan.blocks
-        self.gaps = _Stock(plan.gap_s, plan.mtbf_s, generator)
+        self.gaps = _Sampler(plan.gap_s, plan.mtbf_s, generator)
         weights = np.array([cause.weight for cause in plan.causes], float)
         self.shares = np.cumsum(weights / weights.sum())[:-1]
         self.destroys = np.array([cause.destroys for cause in plan.causes])
         durations = list(dict.fromkeys(cause.repair_s for cause in plan.causes if cause.repair_s is not None))
-        self.repairs = [_Stock(duration, 0.0, generator) for duration in durations]
+        self.repairs = [_Sampler(duration, 0.0, generator) for duration in durations]
         self.repair_of = np.array([-1 if c.repair_s is None else durations.index(c.repair_s) for c in plan.causes])
         self.restarts = np.array([plan.restart_s + tier.restore_s for tier in plan.tiers])
         self.counts = _Counts(count, len(plan.causes), len(plan.tiers))
@@ -162,18 +164,18 @@ class _Steps:
         spares = 0 if plan.spare_nodes is None else int(plan.spare_nodes) + 1
         if (held := (9 + len(plan.tiers) + spares) * count) > MOST_HELD:
             raise ScenarioError(f"these runs and spare nodes hold {held:,} numbers; give fewer, at most {MOST_HELD:,}")
-        self._keep(np.arange(count), np.zeros((9 + len(plan.tiers) + spares, count)))
+        self._set_state(np.arange(count), np.zeros((9 + len(plan.tiers) + spares, count)))
         self.gap[:] = self.gaps.take(count)
         self.planned[:] = plan.maintenance.every_s if plan.maintenance else math.inf
         self.free[-1:] = math.inf
 
-    def _keep(self, run: np.ndarray, state: np.ndarray) -> None:
+    def _set_state(self, run: np.ndarray, state: np.ndarray) -> None:
         self.run, self.state = run, state
         self.wall, self.lost, self.wait, self.paused = state[:4]
         self.at, self.need, self.source, self.gap, self.planned = state[4:9]
         self.safe, self.free = np.split(state[9:], [len(self.plan.tiers)])
 
-    def finish(self) -> Drawn:
+    def finish(self) -> Draws:
         """Step until every run is done, or has stopped too often to end."""
         for _ in range(MOST_FAILURES):
             ahead = self.need + (self.total - self.at)
@@ -181,7 +183,7 @@ class _Steps:
             stop = self.gap.copy() if due is None else np.minimum(due, self.gap)
             going = np.flatnonzero(stop < ahead)
             if len(going) < len(stop):
-                self._leave(np.flatnonzero(stop >= ahead), going, ahead)
+                self._end_runs(np.flatnonzero(stop >= ahead), going, ahead)
                 stop, due = stop[going], None if due is None else due[going]
                 if not len(stop):
                     break
@@ -203,15 +205,15 @@ class _Steps:
             "maintenance_s": np.where(never, 0.0, paused),
         }
         counts = by_cause if plan.names_causes else None, by_tier if plan.names_tiers else None
-        return Drawn(columns, *counts, reason if never.any() else "")
+        return Draws(columns, *counts, reason if never.any() else "")
 
-    def _leave(self, done: np.ndarray, going: np.ndarray, ahead: np.ndarray) -> None:
-        if self.ways is not None:
+    def _end_runs(self, done: np.ndarray, going: np.ndarray, ahead: np.ndarray) -> None:
+        if self.attempts is not None:
             work = float(self.total - self.at[0])
-            self.ways.append(Way(self.wall[0], self.at[0], self.need[0], work, 0.0, 0.0, 0.0, None, False))
+            self.attempts.append(Attempt(self.wall[0], self.at[0], self.need[0], work, 0.0, 0.0, 0.0, None, False))
         self.wall[done] += ahead[done]
         self.done[:, self.run[done]] = self.state[:4, done]
-        self._keep(self.run[going], self.state.take(going, axis=1))
+        self._set_state(self.run[going], self.state.take(going, axis=1))
 
     def _stop(self, stop: np.ndarray, planned: np.ndarray) -> None:
         """Take every run to its next stop, which is planned for the runs of these numbers and a failure for others."""
@@ -246,9 +248,11 @@ class _Steps:
             self.paused[planned] += save
         lost = reached - back
         self.counts.add(self.run, cause, tier, planned)
-        if self.ways is not None:
+        if self.attempts is not None:
             name = None if len(planned) else plan.causes[cause[0]].name
-            self.ways.append(Way(*before, work[0], lost[0], pause[0] - wait[0], wait[0], name, bool(len(planned))))
+            self.attempts.append(
+                Attempt(*before, work[0], lost[0], pause[0] - wait[0], wait[0], name, bool(len(planned)))
+            )
         self.lost += lost
         self.wait += wait
         self.wall += pause
@@ -295,9 +299,9 @@ class _Steps:
             return np.zeros(len(repair))
         repair[planned] = -1
         back = np.full(len(repair), -math.inf)
-        for number, stock in enumerate(self.repairs):
+        for number, sampler in enumerate(self.repairs):
             sent = np.flatnonzero(repair == number)
-            back[sent] = stock.take(len(sent))
+            back[sent] = sampler.take(len(sent))
         back += self.wall
         wait = np.minimum(self.free[0], back) - (self.wall + self.plan.downtime_s)
         self.ready = max(self.ready - 1, 0)

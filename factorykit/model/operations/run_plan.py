@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
@@ -128,7 +128,7 @@ class Maintenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """Schedule of a run without failures, and its failures."""
 
     training_s: float
@@ -194,7 +194,19 @@ class Plan:
         )
 
 
-def plan(
+class RunConditions(TypedDict, total=False):
+    """RunConditions of a simulated run, the keyword arguments of :func:`run_plan`."""
+
+    causes: Sequence[FailureCause]
+    tiers: Sequence[Tier]
+    gap_s: Distribution | None
+    spare_nodes: int | None
+    restart_failure_probability: float
+    protected_restart: bool
+    maintenance: Maintenance | None
+
+
+def run_plan(
     inputs: Mapping[str, Any],
     *,
     causes: Sequence[FailureCause] = (),
@@ -206,7 +218,7 @@ def plan(
     maintenance: Maintenance | None = None,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
-) -> Plan:
+) -> RunPlan:
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     causes, tiers = as_list("causes", causes), as_list("tiers", tiers)
     for name, given, kind in (("causes", causes, FailureCause), ("tiers", tiers, Tier)):
@@ -251,7 +263,7 @@ def plan(
             )
     _share("simulate", "restart_failure_probability", restart_failure_probability)
     special = causes or len(places) > 1 or places[0].lag_s or places[0].corrupt_probability or places[0].restore_s
-    return Plan(
+    return RunPlan(
         training_s=values["training_s"],
         interval_s=values["checkpoint_interval_s"],
         mtbf_s=values["cluster_mtbf_s"],

@@ -543,9 +543,9 @@ class _Run:
     def timeline(self) -> pl.DataFrame:
         """Return one row an hour: ``hour``, ``busy_share`` and ``down_share`` of all accelerators."""
         start = self.arrival[0]
-        hours = math.ceil((max(until for _, until, _ in self.segments) - start) / 3600.0) or 1
+        hours = math.ceil((max(until for _, until, _ in self.segments) - start) / SECONDS_PER_HOUR) or 1
         down = [(since, until, self.nodes.size) for since, until in self.down]
-        whole = self.cluster.accelerators * 3600.0
+        whole = self.cluster.accelerators * SECONDS_PER_HOUR
         return pl.DataFrame(
             {
                 "hour": [float(hour) for hour in range(hours)],
@@ -560,12 +560,12 @@ def _hourly(segments: Sequence[tuple[float, float, int]], start: float, hours: i
     steps, areas = [0.0] * (hours + 1), [0.0] * (hours + 1)
     for since, until, n in segments:
         for time, sign in ((since, n), (until, -n)):
-            hour, within = divmod(min(time - start, hours * 3600.0), 3600.0)
+            hour, within = divmod(min(time - start, hours * SECONDS_PER_HOUR), SECONDS_PER_HOUR)
             place = int(hour)
-            areas[place] += sign * (3600.0 - within)
+            areas[place] += sign * (SECONDS_PER_HOUR - within)
             steps[place] += sign
     level, result = 0.0, []
     for hour in range(hours):
-        result.append(level * 3600.0 + areas[hour])
+        result.append(level * SECONDS_PER_HOUR + areas[hour])
         level += steps[hour]
     return result

@@ -7,19 +7,18 @@ runs and seeded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.extras import need
 from factorykit.core.validation import integer
-from factorykit.model.operations.run_plan import FailureCause, Maintenance, Tier, plan
-from factorykit.model.uncertainty.distributions import Distribution
+from factorykit.model.operations.run_plan import RunConditions, RunPlan, run_plan
 
 if TYPE_CHECKING:
-    from factorykit.model.operations.draws import Way
+    from factorykit.model.operations.draws import Attempt
 
 DRAWS = "factorykit.model.operations.draws"
 MOST_RUNS = 10_000_000
@@ -31,15 +30,9 @@ def simulate(
     runs: int = 10_000,
     seed: int = 0,
     *,
-    causes: Sequence[FailureCause] = (),
-    tiers: Sequence[Tier] = (),
-    gap_s: Distribution | None = None,
-    spare_nodes: int | None = None,
-    restart_failure_probability: float = 0.0,
-    protected_restart: bool = False,
-    maintenance: Maintenance | None = None,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
+    **conditions: Unpack[RunConditions],
 ) -> pl.DataFrame:
     """Simulate whole runs with failures.
 
@@ -105,18 +98,7 @@ def simulate(
     >>> simulate(run, runs=1000, seed=1)["wall_s"].mean() / 86400
     56.7...
     """
-    planned = plan(
-        inputs,
-        causes=causes,
-        tiers=tiers,
-        gap_s=gap_s,
-        spare_nodes=spare_nodes,
-        restart_failure_probability=restart_failure_probability,
-        protected_restart=protected_restart,
-        maintenance=maintenance,
-        using=using,
-        assume=assume,
-    )
+    planned = _planned("simulate", inputs, conditions, using=using, assume=assume)
     count = integer("runs", runs, 1, MOST_RUNS)
     drawn = need(DRAWS).draw(planned, count, integer("seed", seed))
     if drawn.endless:
@@ -141,15 +123,9 @@ def timeline(
     inputs: Mapping[str, Any],
     seed: int = 0,
     *,
-    causes: Sequence[FailureCause] = (),
-    tiers: Sequence[Tier] = (),
-    gap_s: Distribution | None = None,
-    spare_nodes: int | None = None,
-    restart_failure_probability: float = 0.0,
-    protected_restart: bool = False,
-    maintenance: Maintenance | None = None,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
+    **conditions: Unpack[RunConditions],
 ) -> pl.DataFrame:
     """Simulate one run and return its states over time.
 
@@ -170,32 +146,27 @@ def timeline(
     ``kept`` is the work that the next failure leaves; a later failure that falls back further can still lose it, as
     ``progress_s`` shows.
     """
-    planned = plan(
-        inputs,
-        causes=causes,
-        tiers=tiers,
-        gap_s=gap_s,
-        spare_nodes=spare_nodes,
-        restart_failure_probability=restart_failure_probability,
-        protected_restart=protected_restart,
-        maintenance=maintenance,
-        using=using,
-        assume=assume,
-    )
+    planned = _planned("timeline", inputs, conditions, using=using, assume=assume)
     if reason := planned.endless():
         raise ScenarioError(f"the run would not end: {reason}")
-    stretches = [row for way in need(DRAWS).follow(planned, integer("seed", seed)) for row in _stretches(way)]
+    stretches = [row for attempt in need(DRAWS).follow(planned, integer("seed", seed)) for row in _stretches(attempt)]
     schema = {"state": pl.String, "start_s": pl.Float64, "end_s": pl.Float64, "progress_s": pl.Float64}
     rows = pl.DataFrame(stretches, schema | {"cause": pl.String}, orient="row")
     return rows.filter(pl.col("end_s") > pl.col("start_s"))
 
 
-def _stretches(way: Way) -> Iterator[tuple[str, float, float, float, str | None]]:
+def _planned(verb: str, inputs: Mapping[str, Any], conditions: RunConditions, **options: Any) -> RunPlan:
+    if unknown := conditions.keys() - RunConditions.__annotations__.keys():
+        raise TypeError(f"{verb}() got an unexpected keyword argument {min(unknown)!r}")
+    return run_plan(inputs, **conditions, **options)
+
+
+def _stretches(attempt: Attempt) -> Iterator[tuple[str, float, float, float, str | None]]:
     """Yield state, start, end, safe progress and cause of each stretch up to the end of a stop."""
-    began, kept = way.start_s + way.restart_s, max(way.work_s - way.lost_s, 0.0)
-    end, back = began + way.work_s, way.at_s + way.work_s - way.lost_s
-    yield "restart", way.start_s, began, way.at_s, None if way.work_s else way.cause
-    yield "kept", began, began + kept, way.at_s + kept, None if way.lost_s else way.cause
-    yield "lost", began + kept, end, back, way.cause
-    yield "maintenance" if way.is_planned else "down", end, end + way.pause_s, back, None
-    yield "waiting", end + way.pause_s, end + way.pause_s + way.wait_s, back, None
+    began, kept = attempt.start_s + attempt.restart_s, max(attempt.work_s - attempt.lost_s, 0.0)
+    end, back = began + attempt.work_s, attempt.at_s + attempt.work_s - attempt.lost_s
+    yield "restart", attempt.start_s, began, attempt.at_s, None if attempt.work_s else attempt.cause
+    yield "kept", began, began + kept, attempt.at_s + kept, None if attempt.lost_s else attempt.cause
+    yield "lost", began + kept, end, back, attempt.cause
+    yield "maintenance" if attempt.is_planned else "down", end, end + attempt.pause_s, back, None
+    yield "waiting", end + attempt.pause_s, end + attempt.pause_s + attempt.wait_s, back, None

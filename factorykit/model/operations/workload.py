@@ -66,32 +66,30 @@ def workload(
     1.0
     """
     np = need("numpy")
-    for argument, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
-        if finite_number(argument, value) <= 0.0:
-            raise ScenarioError(f"{argument} must be above zero, got {short_repr(value)}")
+    jobs, accelerators = integer("jobs", jobs, 1, MOST_JOBS), integer("accelerators", accelerators, 1)
+    if finite_number("load", load) <= 0.0:
+        raise ScenarioError(f"load must be above zero, got {short_repr(load)}")
     if finite_number("estimate_factor", estimate_factor) < 1.0:
         raise ScenarioError(
             f"estimate_factor = {short_repr(estimate_factor)} must be at least 1: the scheduler"
             " ends a job that exceeds its estimate"
         )
-    if jobs > MOST_JOBS:
-        raise ScenarioError(f"jobs = {jobs:g} is more than {MOST_JOBS:,}; give fewer")
     published = table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
     known = one_of("workload", name, published["workload"])
     row = published.row(by_predicate=pl.col("workload") == known, named=True)
     sizes, shares = _sizes(row)
     medians, sigma = _run_times(row, sizes, shares)
     rng = np.random.default_rng(integer("seed", seed))
-    kind = rng.choice(len(sizes), size=int(jobs), p=shares)
-    run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(int(jobs))), row["run_s_max"])
-    gaps = rng.exponential(row["accelerator_s_mean"] / (load * accelerators), size=int(jobs))
+    kind = rng.choice(len(sizes), size=jobs, p=shares)
+    run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(jobs)), row["run_s_max"])
+    gaps = rng.exponential(row["accelerator_s_mean"] / (load * accelerators), size=jobs)
     return pl.DataFrame(
         {
             "arrival_s": np.cumsum(gaps),
             "accelerators": np.minimum(sizes[kind], accelerators),
             "run_s": run,
-            "estimate_s": run * (1.0 + rng.exponential(estimate_factor - 1.0, size=int(jobs))),
-            "priority": rng.choice(3, size=int(jobs), p=PRIORITY_SHARES).astype(float),
+            "estimate_s": run * (1.0 + rng.exponential(estimate_factor - 1.0, size=jobs)),
+            "priority": rng.choice(3, size=jobs, p=PRIORITY_SHARES).astype(float),
         }
     )
 

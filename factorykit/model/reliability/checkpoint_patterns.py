@@ -141,7 +141,7 @@ def pattern_s(
     shares = [level.share for level in levels]
     recovery = downtime + sum(level.share * level.restart_s for level in levels)
     if not protected_restart:
-        shares, recovery = _struck(levels, mtbf, downtime)
+        shares, recovery = _with_failures(levels, mtbf, downtime)
     rates = [share / mtbf for share in shares]
 
     def block(number: int, writes: float) -> tuple[float, float]:
@@ -167,7 +167,7 @@ def pattern_s(
         return math.inf
 
 
-def _struck(levels: Sequence[Level], mtbf: float, downtime: float) -> tuple[list[float], float]:
+def _with_failures(levels: Sequence[Level], mtbf: float, downtime: float) -> tuple[list[float], float]:
     """Return from which level work goes on, as shares, and the mean time from a failure until then.
 
     A recovery that is struck begins again from its level, or from the higher one that the new failure needs.

@@ -6,7 +6,6 @@ import math
 import statistics
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -19,105 +18,16 @@ from factorykit.core.validation import (
     float_columns,
     frame,
     integer,
-    number_or_array,
     one_of,
     probability,
 )
 from factorykit.core.vocabulary import quantity
-from factorykit.formulas.functions import exp
-from factorykit.model.reliability.reliability import weibull_mean_s
 
 __dir__ = public_names(__name__)
 
 
 MOST_POINTS = 100_000
 """Most points of a curve."""
-
-
-class _OfSciPy:
-    """A distribution of times from 0 on, computed by the one of SciPy."""
-
-    __slots__ = ()
-
-    @property
-    def _law(self) -> Any:
-        raise NotImplementedError
-
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles [s]."""
-        return self._law.ppf(number_or_array("q", q, 0.0, 1.0))
-
-    def survival(self, t: Any) -> Any:
-        """Return the probability of lasting longer than ``t`` [s]."""
-        return self._law.sf(number_or_array("t", t, 0.0, math.inf))
-
-
-@dataclass(frozen=True, slots=True)
-class Exponential(_OfSciPy):
-    """Exponential distribution: a constant failure rate.
-
-    >>> round(float(Exponential(3600.0).ppf(0.5)))
-    2495
-    """
-
-    mean_s: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean_s", quantity("lifetime_mean_s").check(self.mean_s))
-
-    @property
-    def _law(self) -> Any:
-        return need("scipy.stats").expon(scale=self.mean_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Weibull(_OfSciPy):
-    """Weibull distribution: early failures for a shape below 1, wear-out above.
-
-    >>> round(float(Weibull(3600.0, 0.7).survival(3600.0)), 4)
-    0.3679
-    """
-
-    scale_s: float
-    shape: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale_s", quantity("lifetime_scale_s").check(self.scale_s))
-        object.__setattr__(self, "shape", quantity("lifetime_shape").check(self.shape))
-
-    @property
-    def mean_s(self) -> float:
-        """Mean [s]."""
-        return weibull_mean_s(self.scale_s, self.shape)
-
-    @property
-    def _law(self) -> Any:
-        return need("scipy.stats").weibull_min(self.shape, scale=self.scale_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Lognormal(_OfSciPy):
-    """Lognormal distribution: a heavy tail, as of repair times.
-
-    >>> round(float(Lognormal(3600.0, 1.9).ppf(0.95)) / 3600, 1)
-    22.8
-    """
-
-    median_s: float
-    sigma: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "median_s", quantity("node_repair_median_s").check(self.median_s))
-        object.__setattr__(self, "sigma", quantity("node_repair_sigma").check(self.sigma))
-
-    @property
-    def mean_s(self) -> float:
-        """Mean [s]."""
-        return self.median_s * exp(0.5 * self.sigma * self.sigma)
-
-    @property
-    def _law(self) -> Any:
-        return need("scipy.stats").lognorm(self.sigma or 1e-300, scale=self.median_s)  # SciPy knows no spread of 0
 
 
 def fit(
@@ -174,12 +84,13 @@ def fit(
     steps = kaplan.survival_function_.index.to_numpy()[1:]
     curve = kaplan.survival_function_.to_numpy()[:, 0]
     rows = []
-    for name, distribution, (scale, scale_error), (parameter, parameter_error), fitted in _fitted(times, seen):
-        survival = distribution.survival(steps)
+    for name, (scale, scale_error), (parameter, parameter_error), fitted in _fitted(times, seen):
+        distribution = _frozen(name, scale, parameter)
+        survival = distribution.sf(steps)
         rows.append(
             {
                 "distribution": name,
-                "mean_s": distribution.mean_s,
+                "mean_s": float(distribution.mean()),
                 "parameter": parameter,
                 "parameter_low": parameter and parameter * math.exp(-normal * parameter_error),
                 "parameter_high": parameter and parameter * math.exp(normal * parameter_error),
@@ -197,10 +108,10 @@ def fit(
     return frame.sort("aic_difference", maintain_order=True)
 
 
-def distribution(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | Lognormal:
-    """Return a fitted distribution; by default the best one.
+def distribution(fits: pl.DataFrame, name: str | None = None) -> Any:
+    """Return a fitted distribution as a frozen one of ``scipy.stats``; by default the best one.
 
-    >>> distribution(fit([float(t) for t in range(60, 6000, 60)]), "exponential").mean_s
+    >>> print(distribution(fit([float(t) for t in range(60, 6000, 60)]), "exponential").mean())
     3000.0...
     """
     fits = frame("fits", fits, ("distribution", "scale_s", "parameter")).cast({"distribution": pl.String})
@@ -209,13 +120,21 @@ def distribution(fits: pl.DataFrame, name: str | None = None) -> Exponential | W
     fitted = fits["distribution"].drop_nulls()
     rows = fits if name is None else fits.filter(distribution=one_of("fitted distribution", name, fitted))
     row = rows.row(0, named=True)
-    match row["distribution"]:
+    scale, shape = float(quantity("lifetime_scale_s").check(row["scale_s"])), None
+    if row["distribution"] != "exponential":
+        shape = float(quantity("lifetime_shape").check(row["parameter"]))
+    return _frozen(row["distribution"], scale, shape)
+
+
+def _frozen(name: str, scale: float, parameter: float | None) -> Any:
+    stats = need("scipy.stats")
+    match name:
         case "exponential":
-            return Exponential(row["scale_s"])
+            return stats.expon(scale=scale)
         case "weibull":
-            return Weibull(row["scale_s"], row["parameter"])
+            return stats.weibull_min(parameter, scale=scale)
         case _:
-            return Lognormal(row["scale_s"], row["parameter"])
+            return stats.lognorm(parameter, scale=scale)
 
 
 def survival_curve(
@@ -293,9 +212,7 @@ def compare_with_fits(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     record = curve.select(pl.lit("record").alias("distribution"), *columns)
     spans = curve["span_s"]
     fitted = [
-        pl.DataFrame(
-            {"distribution": name, "span_s": spans, "survival": distribution(fits, name).survival(spans.to_numpy())}
-        )
+        pl.DataFrame({"distribution": name, "span_s": spans, "survival": distribution(fits, name).sf(spans.to_numpy())})
         for name in fits["distribution"]
     ]
     return pl.concat([record, *fitted], how="diagonal")
@@ -338,8 +255,8 @@ def _lifelines() -> Any:
         return need("lifelines")
 
 
-def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], tuple[Any, float], Any]]:
-    """Return each distribution by name with its scale and parameter, their relative errors, and its fit."""
+def _fitted(times: Any, seen: Any) -> list[tuple[str, tuple[float, float], tuple[Any, float], Any]]:
+    """Return the name of each distribution, its scale and parameter with their relative errors, and its fit."""
     lifelines = _lifelines()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -359,7 +276,7 @@ def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], 
     )
     median = math.exp(mu)
     return [
-        ("exponential", Exponential(mean), (mean, mean_error / mean), (None, 0.0), exponential),
-        ("weibull", Weibull(scale, shape), (scale, scale_error / scale), (shape, shape_error / shape), weibull),
-        ("lognormal", Lognormal(median, sigma), (median, mu_error), (sigma, sigma_error / sigma), lognormal),
+        ("exponential", (mean, mean_error / mean), (None, 0.0), exponential),
+        ("weibull", (scale, scale_error / scale), (shape, shape_error / shape), weibull),
+        ("lognormal", (median, mu_error), (sigma, sigma_error / sigma), lognormal),
     ]

@@ -13,7 +13,7 @@ SOBOL_BITS: Final = 30
 """Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
 
 
-def stretch(d: int, n: int, seed: int, method: str, first: int, last: int) -> Any:
+def points_between(d: int, n: int, seed: int, method: str, first: int, last: int) -> Any:
     """Return the points from ``first`` to before ``last`` of ``n``, one row each.
 
     They are scrambled Sobol points, a Latin hypercube (made whole each time), or random ones.

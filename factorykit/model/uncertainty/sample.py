@@ -19,7 +19,7 @@ from factorykit.core.validation import as_list, integer, mapping, one_of, string
 from factorykit.core.vocabulary import is_number
 from factorykit.engine.question import Outputs, Question
 from factorykit.model.uncertainty.distributions import Distribution, check
-from factorykit.model.uncertainty.quasi_random import SOBOL_BITS, stretch
+from factorykit.model.uncertainty.quasi_random import SOBOL_BITS, points_between
 from factorykit.model.uncertainty.study.parts import Numbered, column_of, evaluate_rows, max_part_rows
 from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered
 from factorykit.model.uncertainty.sweep import axes_of
@@ -94,7 +94,7 @@ def sample(
     question = Question.read(inputs, outputs, using=using, assume=assume, varying=distributions | axes)
     design = Drawn(distributions, n, integer("seed", seed), method, axes, question)
     if out is None and design.rows <= ROWS_IN_MEMORY:
-        return design.stretch(0, design.rows)
+        return design.rows_between(0, design.rows)
     return answered(design, out, "sample", engine)
 
 
@@ -119,7 +119,7 @@ class Drawn(Numbered):
         """Number of rows in a part."""
         return max_part_rows(self.question, [*self.axes, *self.distributions])
 
-    def stretch(self, first: int, last: int) -> pl.DataFrame:
+    def rows_between(self, first: int, last: int) -> pl.DataFrame:
         """Return the rows from ``first`` to before ``last``."""
         row, places, columns = pl.int_range(first, last, dtype=pl.Int64, eager=True), self.rows // self.n, {}
         for name, values in self.axes.items():
@@ -137,11 +137,13 @@ class Drawn(Numbered):
             return self._points[np.arange(first, last) % self.n]
         cuts = [first, *range(first - first % self.n + self.n, last, self.n), last]
         pieces = [(low % self.n, low % self.n + high - low) for low, high in pairwise(cuts)]
-        return np.concatenate([stretch(len(self.distributions), self.n, self.seed, self.method, *p) for p in pieces])
+        return np.concatenate(
+            [points_between(len(self.distributions), self.n, self.seed, self.method, *p) for p in pieces]
+        )
 
     @cached_property
     def _points(self) -> Any:
-        return stretch(len(self.distributions), self.n, self.seed, self.method, 0, self.n)
+        return points_between(len(self.distributions), self.n, self.seed, self.method, 0, self.n)
 
     def describe(self) -> dict[str, Any]:
         """Return the question, the distributions and the method of the draws."""
@@ -200,7 +202,8 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     Returns
     -------
     DataFrame
-        At most ``points`` rows: the output, rising, and ``exceedance``, the share of draws above it.
+        At most ``points`` rows: the output, rising, and ``exceedance``, the share of draws above it. Draws without a
+        result (null or NaN) do not count.
 
     >>> import polars as pl
     >>> exceedance(pl.DataFrame({"pue": [1.1, 1.2, 1.3, 1.4]}), "pue").rows()
@@ -209,8 +212,10 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     frame = _sampled(frame, [string("output", output)])
     if integer("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
-    above = 1.0 - pl.int_range(1, pl.len() + 1) / pl.len()
-    curve = frame.select(pl.col(output).sort()).with_columns(above.alias("exceedance"))
+    results = frame.select(output).drop_nulls().drop_nans().sort(output)
+    if results.is_empty():
+        raise ScenarioError(f"{output} has no result in any of {frame.height} draws; evaluate one to see the reason")
+    curve = results.with_columns(exceedance=1.0 - pl.int_range(1, pl.len() + 1) / pl.len())
     if curve.height <= points:
         return curve
     return curve[[round(i * (curve.height - 1) / (points - 1)) for i in range(points)]]

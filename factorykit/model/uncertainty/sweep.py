@@ -226,7 +226,7 @@ class Listed(Numbered):
         """Number of rows in a part."""
         return max_part_rows(self.question, self.listed.collect_schema().names())
 
-    def stretch(self, first: int, last: int) -> pl.DataFrame:
+    def rows_between(self, first: int, last: int) -> pl.DataFrame:
         """Return the rows from ``first`` to before ``last``."""
         return evaluate_rows(self.question, self.listed.slice(first, last - first)).collect()
 

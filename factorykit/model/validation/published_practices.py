@@ -50,11 +50,11 @@ def published_practices(group: str | None = None) -> pl.DataFrame:
         one_of("group", group, rows["group"].unique(maintain_order=True).to_list())
         rows = rows.filter(pl.col("group") == group)
     tables = Tables()
-    computed = [_beside(row, tables) for row in rows.iter_rows(named=True)]
+    computed = [_recomputed(row, tables) for row in rows.iter_rows(named=True)]
     return rows.hstack(pl.DataFrame(computed, schema=dict.fromkeys(COMPUTED, pl.Float64))).select(SHOWN)
 
 
-def _beside(row: dict[str, Any], tables: Tables) -> dict[str, float | None]:
+def _recomputed(row: dict[str, Any], tables: Tables) -> dict[str, float | None]:
     if row["recipe"] is None:
         return dict.fromkeys(COMPUTED)
     value = evaluate_recipe(row["recipe"], tables).value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from pathlib import Path
@@ -21,6 +22,7 @@ from factorykit.formulas.checkpoint_runtime import (
     lost_work_run_s,
 )
 from factorykit.formulas.checkpoint_tiers import checkpoint_goodput_async
+from factorykit.model.operations.run_plan import RunConditions, run_plan
 
 LLAMA = 54 * 86400 / 419
 RUN = {
@@ -308,3 +310,12 @@ def test_runs_whose_far_checkpoint_is_never_reached_are_given_up(monkeypatch: py
             protected_restart=True,
         )
     assert frame["goodput"].to_list() == [0.0] * 3
+
+
+def test_simulate_and_timeline_take_the_conditions_of_a_plan() -> None:
+    names = inspect.signature(run_plan).parameters.keys() - {"inputs", "using", "assume"}
+    assert names == RunConditions.__annotations__.keys()
+    assert names == {"causes", "tiers", "gap_s", "spare_nodes", "maintenance"} | {
+        "restart_failure_probability",
+        "protected_restart",
+    }

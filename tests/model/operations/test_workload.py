@@ -27,6 +27,10 @@ def test_the_load_is_the_requested_one():
     ("call", "message"),
     [
         (lambda: fk.workload("kalo"), "nearest is 'kalos'"),
+        (lambda: fk.workload("kalos", jobs=10.7), "jobs must be an integer, got 10.7"),
+        (lambda: fk.workload("kalos", jobs=0.5), "jobs must be an integer, got 0.5"),
+        (lambda: fk.workload("kalos", jobs=0), "jobs must be between 1 and 100,000,000, got 0"),
+        (lambda: fk.workload("kalos", accelerators=3.5), "accelerators must be an integer, got 3.5"),
         (lambda: fk.workload("kalos", load=0.0), "load must be above zero, got 0.0"),
         (lambda: fk.workload("kalos", estimate_factor=0.5), "estimate_factor = 0.5"),
         (lambda: fk.workload("kalos", estimate_factor="2"), "estimate_factor must be a finite number, got '2'"),

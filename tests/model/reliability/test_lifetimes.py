@@ -8,19 +8,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import CensoredData, expon, lognorm, weibull_min
 
 import factorykit as fk
-from factorykit.model.reliability.lifetimes import (
-    Exponential,
-    Lognormal,
-    Weibull,
-    distribution,
-    fit,
-    misfit_limit,
-    survival_curve,
-)
+from benchmarks import fit_lifetimes
+from factorykit.model.reliability.lifetimes import distribution, fit, misfit_limit, survival_curve
 
-DISTRIBUTIONS = {"exponential": Exponential(5e4), "weibull": Weibull(5e4, 0.65), "lognormal": Lognormal(5e4, 1.8)}
+DISTRIBUTIONS = {
+    "exponential": expon(scale=5e4),
+    "weibull": weibull_min(0.65, scale=5e4),
+    "lognormal": lognorm(1.8, scale=5e4),
+}
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -38,17 +36,14 @@ def test_a_distribution_is_recovered_from_its_own_draws_with_censoring(name: str
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_quantile_and_survival_are_inverse_and_the_mean_is_their_integral(name: str) -> None:
-    shares = (np.arange(400_000) + 0.5) / 400_000
-    times = DISTRIBUTIONS[name].ppf(shares)
-    np.testing.assert_allclose(DISTRIBUTIONS[name].survival(times[::1000]), 1 - shares[::1000], rtol=1e-9)
-    assert DISTRIBUTIONS[name].mean_s == pytest.approx(times.mean(), rel=5e-3)
+def test_the_mean_of_a_fit_is_the_integral_of_its_quantiles(name: str) -> None:
+    found = fit(DISTRIBUTIONS[name].ppf((np.arange(1000) + 0.5) / 1000))
+    times = distribution(found, name).ppf((np.arange(400_000) + 0.5) / 400_000)
+    assert found.filter(distribution=name)["mean_s"].item() == pytest.approx(times.mean(), rel=5e-3)
 
 
 def test_the_fits_agree_with_scipys() -> None:
-    from scipy.stats import CensoredData, weibull_min
-
-    draws = Weibull(5e4, 0.65).ppf(np.random.default_rng(9).random(500))
+    draws = weibull_min(0.65, scale=5e4).ppf(np.random.default_rng(9).random(500))
     times, seen = np.minimum(draws, 1e5), draws < 1e5
     ours = fit(times, seen).filter(distribution="weibull").row(0, named=True)
     shape, _, scale = weibull_min.fit(CensoredData.right_censored(times, ~seen), floc=0)
@@ -56,13 +51,13 @@ def test_the_fits_agree_with_scipys() -> None:
 
 
 def test_a_wrong_distribution_is_rejected() -> None:
-    draws = Weibull(5e4, 0.4).ppf(np.random.default_rng(1).random(600))
+    draws = weibull_min(0.4, scale=5e4).ppf(np.random.default_rng(1).random(600))
     misfit = fit(draws).filter(distribution="exponential")["largest_misfit"].item()
     assert misfit > 2 * misfit_limit(600)
 
 
 def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_distribution(shared: Path) -> None:
-    trace = fk.fault_traces.stepfun(str(shared / "public" / "infinitehbd_faults.csv"))
+    trace = fit_lifetimes.stepfun_faults(str(shared / "public" / "infinitehbd_faults.csv"))
     assert trace["cause"].count() == 584
     gaps = trace.filter(pl.col("gap_s") > 0)
     found = fit(gaps["gap_s"], gaps["gap_observed"])
@@ -72,6 +67,33 @@ def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_distribution(sh
     repairs = trace.filter(pl.col("repair_s") > 0)
     assert trace["repair_s"].median() / 3600 == pytest.approx(20.4, abs=0.05)  # type: ignore[operator]
     assert (fit(repairs["repair_s"], repairs["repair_observed"])["largest_misfit"] > misfit_limit(569)).all()
+
+
+STEPFUN = """node,start_day,end_day,repair_hours,fault_level,fault_class,fault_description
+n2,1.5,3.0,36.0,Hardware,Fan,x
+n1,0.0,0.25,6.0,Hardware,GPU,x
+"""
+
+
+def test_a_trace_ends_with_the_time_since_its_last_fault(tmp_path: Path) -> None:
+    (tmp_path / "stepfun.csv").write_text(STEPFUN)
+    faults = fit_lifetimes.stepfun_faults(str(tmp_path / "stepfun.csv"))
+    assert faults["cause"].to_list() == ["GPU", "Fan", None]
+    assert faults["gap_s"].to_list() == [None, 1.5 * 86400, 1.5 * 86400]
+    assert faults["gap_observed"].to_list() == [False, True, False]
+    assert faults["repair_observed"].to_list() == [True, False, None]
+    (tmp_path / "stepfun.csv").write_text(STEPFUN.replace("36.0", "37.0"))
+    with pytest.raises(ValueError, match="of 1 faults is not the time from start_day"):
+        fit_lifetimes.stepfun_faults(str(tmp_path / "stepfun.csv"))
+
+
+def test_gaps_at_los_alamos_are_those_within_a_system(tmp_path: Path) -> None:
+    rows = [(9, "3/2/2004 10:30"), (9, "3/1/2004 10:30"), (5, "3/1/2004 9:00"), (9, "3/2/2004 10:30")]
+    lines = [f"{system},0,{at},6,,,,,,\n" for system, at in rows]
+    causes = "Facilities,Hardware,Human Error,Network,Undetermined,Software"
+    (tmp_path / "lanl.csv").write_text(f"System,nodenumz,Prob Started,Down Time,{causes}\n" + "".join(lines))
+    faults = fit_lifetimes.lanl_failures(str(tmp_path / "lanl.csv"))
+    assert faults.select("system", "gap_s").rows() == [(5.0, None), (9.0, None), (9.0, 86400.0), (9.0, 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +111,7 @@ def test_durations_that_cannot_be_fitted_are_refused(times: list[float], seen: l
 
 def test_limits_of_few_censored_events_stay_positive_and_hold_the_truth() -> None:
     """Five events in a thousand lives: limits that are symmetric around the scale would reach below zero."""
-    draws = Weibull(1e9, 1.0).ppf(np.random.default_rng(3).random(1000))
+    draws = weibull_min(1.0, scale=1e9).ppf(np.random.default_rng(3).random(1000))
     found = fit(np.minimum(draws, 5e6), draws < 5e6).filter(distribution="weibull").row(0, named=True)
     assert found["events"] < 10
     assert 0.0 < found["scale_low_s"] < 1e9 < found["scale_high_s"]
@@ -97,7 +119,7 @@ def test_limits_of_few_censored_events_stay_positive_and_hold_the_truth() -> Non
 
 
 def test_a_survival_curve_is_the_share_that_lasts_longer() -> None:
-    times = Weibull(5e4, 0.65).ppf(np.random.default_rng(2).random(500))
+    times = weibull_min(0.65, scale=5e4).ppf(np.random.default_rng(2).random(500))
     curve = survival_curve(times, points=20)
     shares = [float((times > span).mean()) for span in curve["span_s"][:-1]]
     assert curve["survival"][:-1].to_list() == pytest.approx(shares)
@@ -107,8 +129,6 @@ def test_a_survival_curve_is_the_share_that_lasts_longer() -> None:
 
 
 def test_the_shipped_fits_are_reproduced_from_the_record(shared: Path) -> None:
-    from benchmarks import fit_lifetimes
-
     for sample in fit_lifetimes.stepfun(str(shared / "public" / "infinitehbd_faults.csv")):
         for table, rows, key in (
             ("lifetime_fits", fit_lifetimes.fits, "lifetime_fit"),

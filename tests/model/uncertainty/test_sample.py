@@ -108,6 +108,13 @@ def test_an_output_that_does_not_vary_has_no_indices():
     assert found["output_low"].to_list() == found["output_high"].to_list()
 
 
+def test_draws_without_a_result_count_in_no_exceedance():
+    curve = fk.exceedance(pl.DataFrame({"pue": [1.3, None, math.nan, 1.1]}), "pue")
+    assert curve.rows() == [(1.1, 0.5), (1.3, 0.0)]
+    with pytest.raises(fk.FactorykitError, match="pue has no result in any of 2 draws"):
+        fk.exceedance(pl.DataFrame({"pue": [None, math.nan]}), "pue")
+
+
 def test_exceedance_falls_from_one_to_zero():
     curve = fk.exceedance(fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_days", 512), "training_days", 50)
     assert curve.height == 50

@@ -51,7 +51,7 @@ class Numbered(Design):
         """Number of rows in a part."""
 
     @abc.abstractmethod
-    def stretch(self, first: int, last: int) -> pl.DataFrame:
+    def rows_between(self, first: int, last: int) -> pl.DataFrame:
         """Return the rows from ``first`` to before ``last``."""
 
     @property
@@ -62,7 +62,7 @@ class Numbered(Design):
     def part(self, number: int) -> pl.DataFrame:
         """Return the rows of a part."""
         first = number * self.rows_a_part
-        return self.stretch(first, min(first + self.rows_a_part, self.rows))
+        return self.rows_between(first, min(first + self.rows_a_part, self.rows))
 
 
 def evaluate_rows(question: Question, rows: Any) -> Any:

@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import factorykit as fk
-from factorykit.model.uncertainty.quasi_random import stretch
+from factorykit.model.uncertainty.quasi_random import points_between
 from factorykit.model.uncertainty.study import parts as design
 
 RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "accelerators": 16384.0, "peak_flop_per_s": 989e12}
@@ -211,9 +211,9 @@ def test_a_damaged_part_and_an_empty_study_are_named(tmp_path: Path) -> None:
 def test_draws_do_not_depend_on_other_threads() -> None:
     """Concurrent threads draw the same points as one alone."""
     firsts = [*range(0, 4096, 64)] * 4
-    alone = [stretch(3, 4096, 1, "sobol", first, first + 64) for first in firsts]
+    alone = [points_between(3, 4096, 1, "sobol", first, first + 64) for first in firsts]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda first: stretch(3, 4096, 1, "sobol", first, first + 64), firsts))
+        together = list(pool.map(lambda first: points_between(3, 4096, 1, "sobol", first, first + 64), firsts))
     assert all((one == other).all() for one, other in zip(alone, together, strict=True))
 
 
