@@ -38,7 +38,7 @@ def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
         .encode(
             x=alt.X("claims:Q", title="Claims"),
             y=alt.Y("document:N", title=None, sort=None),
-            color=_colour(),
+            color=_colour(frame),
             order=alt.Order("color_verdict_sort_index:Q"),
             tooltip=[*encoding.tooltip(["document", "verdict"]), alt.Tooltip("claims:Q", title="Claims")],
         )
@@ -63,7 +63,7 @@ def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
     dots = started.mark_point(filled=True, size=90, opacity=1).encode(
         x=alt.X("ratio:Q", title="Recomputed over stated", scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
         y=alt.Y("label:N", title=None, sort=None, axis=rows),
-        color=_colour(),
+        color=_colour(frame),
         tooltip=[
             *encoding.tooltip(["label", "printed", "verdict", "why"]),
             alt.Tooltip("ratio:Q", title="Recomputed over stated", format=".4~g"),
@@ -78,7 +78,7 @@ def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
     )
 
 
-def _colour() -> alt.Color:
-    words = list(COLOURS)
-    scale = alt.Scale(domain=words, range=list(COLOURS.values()))
+def _colour(frame: pl.DataFrame) -> alt.Color:
+    words = [verdict for verdict in COLOURS if verdict in frame["verdict"]]
+    scale = alt.Scale(domain=words, range=[COLOURS[verdict] for verdict in words])
     return alt.Color("verdict:N", title=None, sort=words, scale=scale)

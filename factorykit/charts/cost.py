@@ -101,29 +101,34 @@ def build_or_rent(presets: Presets | None = None) -> Live:
     )
 
 
-def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, source: str) -> alt.Chart:
-    """Show where a quantity is above or below zero over two others: rows of ``fk.sweep``."""
-    row = encoding.vocabulary()[quantity]
+def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, source: str, per: str = "") -> alt.Chart:
+    """Show where a quantity, divided by ``per`` if given, is above or below zero over two others."""
+    row, across, down = (encoding.quantity(name) for name in (quantity, x, y))
+    named = row.title.replace(row.label, f"{row.label}{per and f' per {per}'}")
+    axes = [alt.Axis(labelAngle=0, labelExpr=encoding.label_expression(each)) for each in (across, down)]
+    column, scale = (f"{quantity}_per_{per}", 1.0) if per else (quantity, row.display_scale)
+    ends = (frame[quantity].sort() / scale).gather([0, -1]).to_list()
+    tip = alt.Tooltip(f"{encoding.shown(column)}:Q", title=named, format=",.4~r")
     cells = (
-        encoding.chart(frame)
+        encoding.chart(frame.rename({quantity: column}))
         .mark_rect()
         .encode(
-            x=alt.X(f"{encoding.shown(x)}:O", title=encoding.title(x), axis=alt.Axis(labelAngle=0, format="~g")),
-            y=alt.Y(f"{encoding.shown(y)}:O", title=encoding.title(y), sort="descending", axis=alt.Axis(format="~g")),
+            x=alt.X(f"{encoding.shown(x)}:O", title=encoding.title(x), axis=axes[0]),
+            y=alt.Y(f"{encoding.shown(y)}:O", title=encoding.title(y), sort="descending", axis=axes[1]),
             color=alt.Color(
-                f"{encoding.shown(quantity)}:Q",
-                title=row.title,
+                f"{encoding.shown(column)}:Q",
+                title=named,
                 scale=alt.Scale(scheme="blueorange", domainMid=0, reverse=True),
-                legend=alt.Legend(format="~s"),
+                legend=alt.Legend(format=".3~s", values=ends, titleLimit=320),
             ),
-            tooltip=encoding.tooltip([x, y, quantity]),
+            tooltip=[*encoding.tooltip([x, y]), tip],
         )
     )
     return finish(
         cells,
         title,
         source=source,
-        description=f"{row.label} over {encoding.title(x)} and {encoding.title(y)}; colours part at zero.",
+        description=f"{named} over {encoding.title(x)} and {encoding.title(y)}; colours part at zero.",
     )
 
 

@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts.theme import FAINT, PALETTE
-from factorykit.core.vocabulary import SHORT_TIME, SI_UNITS, TIMES, Quantity, quantity, vocabulary
+from factorykit.core.vocabulary import ENERGIES, LARGE_FLOP, SHORT_TIME, SI_UNITS, TIMES, Quantity, quantity, vocabulary
 from factorykit.engine.emit.vega import datum
 
 
@@ -150,13 +150,17 @@ def text_expression(row: Quantity, value: str) -> str:
         return f"format({value}, '.6~r')"
     if row.unit in ("s", "d"):
         return _time_expression(row, value)
+    if row.unit == "kWh":
+        *larger, (_, least) = [(scale, f"{_rounded(f'({value} / {scale!r})')} + ' {unit}'") for scale, unit in ENERGIES]
+        return "".join(f"abs({value}) >= {scale * 0.9995!r} ? {text} : " for scale, text in larger) + least
     if row.display_unit:
         return f"{_rounded(f'({scaled_expression(row, value)})')} + ' {row.display_unit}'"
     unit = "" if row.unit == "1" else row.unit.replace("byte", "B")
     text = f"{_rounded(value)} + ' {unit}'" if unit else _rounded(value)
     letters = f"format({value}, '.3~s')"
     if row.unit in SI_UNITS:
-        return f"abs({value}) >= 999.5 ? replace({letters}, regexp('(.)$'), ' $1') + '{unit}' : {text}"
+        count = f"abs({value}) >= {LARGE_FLOP!r} ? {_power_of_ten(value)} : " if row.unit == "FLOP" else ""
+        return f"{count}abs({value}) >= 999.5 ? replace({letters}, regexp('(.)$'), ' $1') + '{unit}' : {text}"
     if row.unit in ("USD", "1", "h"):
         for letter, word in (("M", " million"), ("G", " billion"), ("T", " trillion")):
             letters = f"replace({letters}, '{letter}', '{word}')"
@@ -172,6 +176,12 @@ def _time_expression(row: Quantity, value: str) -> str:
     longer = "".join(f"abs({value}) >= {sizes[unit]!r} ? {texts[unit]} : " for unit in list(sizes)[:-1])
     usual = f"{_rounded(f'({scaled_expression(row, value)})')} + ' {row.display_unit or row.unit}'"
     return f"!{value} || abs({value}) >= {limit!r} ? {usual} : {longer}{texts['ns']}"
+
+
+def _power_of_ten(value: str) -> str:
+    power = f"floor(log(abs({value}) * 1.0005) / LN10)"
+    digits = (f"substring('⁰¹²³⁴⁵⁶⁷⁸⁹', {n}, {n} + 1)" for n in (f"floor({power} / 10)", f"{power} % 10"))
+    return f"format({value} / pow(10, {power}), ',.3~r') + ' × 10' + {' + '.join(digits)} + ' FLOP'"
 
 
 def _rounded(value: str) -> str:

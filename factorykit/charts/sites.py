@@ -9,7 +9,7 @@ from factorykit.charts.live import Case, Live, Presets, first_of
 LATE: Final = 5.0 / 3.0
 """Steps behind which an exchange hides beside the backward pass, where its update comes a step late."""
 METHODS: Final = (
-    Case("As the sliders say"),
+    Case("Current settings"),
     Case("Gradients in every step", given={"inner_steps": 1.0, "outer_fragments": 1.0}),
     Case("Weights at once", given={"outer_fragments": 1.0}),
     Case("Fragments of 4 bits, a step late", given={"outer_bits": 4.0, "outer_hidden_steps": LATE}),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})
-LARGE_COUNT_FLOP = 1e21
+LARGE_FLOP = 1e18
 """Count of operations from which it is written as a power of ten, as regulations and papers write it."""
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 SIMILAR_QUANTITY = 0.7
@@ -33,6 +33,7 @@ LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
 TIMES = {"d": 86400.0, "h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SHORT_TIME = 0.1
 """Times below this number of their display unit are printed in the largest unit that is not above them."""
+ENERGIES = ((1e6, "GWh"), (1e3, "MWh"), (1.0, "kWh"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,11 @@ class Quantity:
         return "a plain number" if self.unit == "1" else self.unit
 
     def hint(self, number: float) -> str:
-        """Return the fix for a number out of bounds, as the end of a sentence."""
+        """Return the fix for a number out of bounds, as the end of a sentence.
+
+        >>> quantity("requests_per_s").hint(-1.0)
+        '; Requests per second must be above 0'
+        """
         if self.upper == 1.0 and 2.0 <= number <= 100.0:
             return f"; give a fraction, e.g. {number / 100:g}"
         if not math.isfinite(number):
@@ -180,7 +185,7 @@ class Quantity:
         least = f"{'at least' if self.bounds[0] == '[' else 'above'} {format_number(lower)}"
         most = f"{'at most' if self.bounds[-1] == ']' else 'below'} {format_number(upper)}"
         limits = [limit for limit, end in ((least, lower), (most, upper)) if math.isfinite(end)]
-        unit = "" if self.unit == "1" else f" {self.unit}"
+        unit = "" if self.unit == "1" or (lower == 0.0 and len(limits) == 1) else f" {self.unit}"
         return f"; {self.label} must be {' and '.join(limits)}{unit}"
 
     def text(self, value: float, digits: int = 3) -> str:
@@ -207,9 +212,12 @@ class Quantity:
             time_s = value * TIMES[self.unit]
             unit = next((unit for unit, size in TIMES.items() if size <= abs(time_s)), "ns")
             return f"{format_number(time_s / TIMES[unit], digits)} {unit}"
+        if self.unit == "kWh":
+            scale, unit = next((size for size in ENERGIES if abs(value) >= size[0] * 0.9995), ENERGIES[-1])
+            return f"{format_number(value / scale, digits)} {unit}"
         if self.display_unit:
             return f"{format_number(value / self.display_scale, digits)} {self.display_unit}"
-        if self.unit == "FLOP" and abs(value) >= LARGE_COUNT_FLOP:
+        if self.unit == "FLOP" and abs(value) >= LARGE_FLOP:
             power = math.floor(math.log10(abs(value) * (1 + 0.5 * 10.0**-digits)))
             return f"{format_number(value / 10.0**power, digits)} × 10{str(power).translate(SUPERSCRIPTS)} FLOP"
         unit = self.unit.replace("byte", "B")

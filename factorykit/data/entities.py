@@ -59,6 +59,7 @@ SOURCE_KINDS: Final = {
 BASES: Final = {
     "facility_power_w": "stated for the facility",
     "plausible": "reported, of chips or facility",
+    "benchmark": "power of a benchmark run times PUE",
     "computed": "computed from the chips",
 }
 """Bases of the power of a cluster, the best first."""
@@ -222,15 +223,19 @@ def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, 
         .unique(["cluster", "accelerators"])
         .drop("of_statement")
     )
+    is_run = pl.col("source").is_in(tables["sources"].filter(kind="benchmark")["source"].implode())
     reported = stated.filter(pl.col("preferred").is_not_null(), kind="clusters", field="power_reported_w")
+    reported = reported.select(cluster="entity", reported="value", is_run=is_run)
     ahead = tables["cluster_statements"].filter(pl.col("status").is_in(PLANNED_STATUS)).group_by("cluster")
     overhead = pl.col("accelerators") * assumed["node_overhead_power_w"] / per_node
     ratio = pl.col("reported") / pl.col("chips_power_w")
+    plausible = pl.when(ratio.is_between(1.0, MAX_POWER_RATIO).fill_null(value=True)).then("reported")
+    pue = pl.col("pue").fill_null(assumed["pue"])
     return (
         clusters.drop("chips_power_w", "planned_facility_power_w", "planned_accelerators")
         .join(chip, on="accelerator", how="left", maintain_order="left")
         .join(by_kind, on=["cluster", "accelerators"], how="left", maintain_order="left")
-        .join(reported.select(cluster="entity", reported="value"), on="cluster", how="left", maintain_order="left")
+        .join(reported, on="cluster", how="left", maintain_order="left")
         .join(
             ahead.agg(
                 planned_facility_power_w=pl.max_horizontal("facility_power_w", "power_reported_w").max(),
@@ -242,13 +247,14 @@ def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, 
         )
         .with_columns(chips_power_w=pl.coalesce("by_kind", pl.col("accelerators") * pl.col("tdp_w")))
         .with_columns(
-            computed=(pl.col("chips_power_w") + overhead) * pl.col("pue").fill_null(assumed["pue"]),
-            plausible=pl.when(ratio.is_between(1.0, MAX_POWER_RATIO).fill_null(value=True)).then("reported"),
+            computed=(pl.col("chips_power_w") + overhead) * pue,
+            plausible=pl.when(~pl.col("is_run")).then(plausible),
+            benchmark=pl.when(pl.col("is_run")).then(plausible * pue),
         )
         .with_columns(
             facility_power_w=pl.coalesce(*BASES),
             facility_power_computed_w="computed",
-            power_remark=pl.when(pl.coalesce("facility_power_w", "plausible").is_not_null())
+            power_remark=pl.when(pl.coalesce("facility_power_w", "plausible", "benchmark").is_not_null())
             .then("power_remark")
             .when(pl.col("computed") > MAX_POWER_RATIO * pl.col("chips_power_w"))
             .then(pl.lit("computed: the rest of its node draws more than its small chips")),

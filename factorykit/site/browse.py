@@ -64,7 +64,9 @@ def browsers(package: DataPackage, out: Path, words: dict[str, Any]) -> list[lis
             + " "
             + ", ".join(spec["label"] for spec in fields[:12])
         )
-        search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", text, name.replace("_", " ")])
+        sellers = table.frame["provider"].unique().sort() if name == "rental_offers" else ()
+        also = " | ".join([name.replace("_", " "), *(f"{seller} price" for seller in sellers)])
+        search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", text, also])
     return search
 
 

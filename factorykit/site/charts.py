@@ -125,8 +125,6 @@ def _figures(source: Page, page: LexborHTMLParser, known: LinkTargets | None) ->
         label = str(element.attributes["id"])
         caption = element.css_first("figcaption")
         stills = box.css("img.fk-still")
-        for still in stills:
-            still.attrs["src"] = _coarse(str(still.attributes["src"]))
         figure = Figure(
             name=f"{stem}-{label.removeprefix(LABEL)}",
             place=f"{source.href}#{label}",
@@ -174,6 +172,8 @@ def _payloads(
             payload = _with_datasets(_rows, json.loads(script.text()))
             payload |= known.by_chart(payload, root) if known else {}
             set_content(script, _payload_json(payload))
+            for still in box.css("img.fk-still"):
+                still.attrs["src"] = _coarse(str(still.attributes["src"]))
             yield box, payload
 
 
@@ -220,13 +220,13 @@ def _rows(table: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _short(text: str) -> float:
-    """Round a number to the displayed digits; large numbers are counts and are kept.
+    """Round a number to the displayed digits; whole and large numbers are counts and are kept.
 
-    >>> _short("0.0797633593"), _short("304279.0")
-    (0.07976, 304279.0)
+    >>> _short("0.0797633593"), _short("16384.0"), _short("304279.0")
+    (0.07976, 16384.0, 304279.0)
     """
     value = float(text)
-    return value if abs(value) >= 1e5 else float(f"{value:.4g}")
+    return value if abs(value) >= 1e5 or value == int(value) else float(f"{value:.4g}")
 
 
 def _credit(figure: Figure, context: PageContext) -> list[str]:

@@ -20,7 +20,7 @@ import polars as pl
 from factorykit.charts.embed import script_json
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import vocabulary
-from factorykit.data.entities import KINDS, STATEMENT_COLUMNS
+from factorykit.data.entities import KINDS, PLANNED_STATUS, STATEMENT_COLUMNS
 from factorykit.data.identifiers import known_key
 from factorykit.engine.evaluate import evaluate
 from factorykit.model.serving.validate import measured_points
@@ -29,7 +29,7 @@ from factorykit.site import build_cache
 from factorykit.site.browse import browsers
 from factorykit.site.page_layout import PageContext, assets, template
 from factorykit.site.sources import Project
-from factorykit.site.table_data import PAGES, DataPackage, Table, label, load, number
+from factorykit.site.table_data import PAGES, PRICED, DataPackage, Table, label, load, number
 
 SEARCH_TERMS: Final = {
     "accelerators": "chip TDP design power memory bandwidth peak price rent GPU TPU",
@@ -47,13 +47,13 @@ SUMMARY: Final = {
     ),
     "clusters": (
         ("accelerators", "{} chips"),
-        ("facility_power_w", "{} of facility power"),
+        ("facility_power_w", "{} of facility power, {power_basis}"),
         ("first_operational", "at this size since {}"),
     ),
     "sites": (
         ("facility_power_w", "{} of facility power now"),
         ("planned_facility_power_w", "{} planned"),
-        ("h100_equivalents", "chips worth {} H100"),
+        ("h100_equivalents", "as many chips as {} H100"),
     ),
     "models": (
         ("parameters", "{} parameters"),
@@ -79,6 +79,11 @@ LABELS: Final = {
     "accelerator_stated": "Chips as stated",
     "chips_power_w": "Design power of all chips",
     "planned_facility_power_w": "Facility power under construction or planned",
+    "capital_2025_usd": "Cost so far, in dollars of 2025",
+    "water_m3_per_day": "Water it may draw",
+    "qualifier": "Qualifier in the source",
+    "place": "Place as stated",
+    "site": "Place as stated",
 }
 """Labels of columns for which the vocabulary has none or a less specific one."""
 BASES: Final = {"training_flop": "training_flop_basis", "facility_power_w": "power_basis"}
@@ -172,13 +177,8 @@ def _compare(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[
             cells.append([rent, f"{rent:.2f} USD/h"] if rent else None)
     (folder / "compared.js").write_text(f"window.fkCompared={script_json(kinds)};\n", "utf-8")
     (folder / "compare.html").write_text(template("compare.html").render(words | {"kinds": kinds}), "utf-8")
-    return [
-        "entities/compare.html",
-        "Compare chips, clusters, sites, models and runs",
-        "",
-        "Two to five side by side",
-        "compare versus difference",
-    ]
+    title = "Compare chips, clusters, sites, models and runs"
+    return ["entities/compare.html", title, "", "Two to five side by side", "compare versus difference"]
 
 
 def _phases(clusters: pl.DataFrame, stated: pl.DataFrame) -> dict[str, list[tuple[str, float]]]:
@@ -217,13 +217,8 @@ def _map(package: DataPackage, folder: Path, words: dict[str, Any]) -> list[str]
         ]
     total = number({"name": "power", "unit": "W"}, sum(point["power"] for point in points))
     (folder / "map.html").write_text(template("map.html").render(words | {"points": points, "total": total}), "utf-8")
-    return [
-        "entities/map.html",
-        "World map of clusters",
-        "",
-        f"{len(points)} clusters by place and month",
-        "data center map where world country timeline",
-    ]
+    text = f"{len(points)} clusters by place and month"
+    return ["entities/map.html", "World map of clusters", "", text, "data center map where world country timeline"]
 
 
 # ------------------------------------------------------------------------------------------------------- entity pages
@@ -242,14 +237,14 @@ def _entities(package: DataPackage, kind: str) -> Iterator[dict[str, Any]]:
             "name": package.names[kind][key],
             "summary": _summary(package, table, row),
             "above": _thresholds(package, row) if kind == "runs" else [],
-            "plan": _plan(kind, row),
+            "plan": _plan(package, kind, row),
             "similar": similar.get(key, []),
             "offers": _offers(package, key) if kind == "accelerators" else [],
             "facts": _facts(package, table, row, statements),
             "others": _other_statements(package, table, statements),
             "history": [*_history(table, statements), *(_rent(package, row) if kind == "accelerators" else ())],
             "computed": computed.get(key, []),
-            "measured": package.measured.get(key, []) if kind in ("models", "runs") else [],
+            "measured": package.measured.get(key, []) if kind == "models" else [],
             "served": package.served.get(key, []) if kind == "accelerators" else [],
             "links": _links(package, kind, key),
             "also": sorted({*package.aliases.get((kind, key), [])}),
@@ -261,16 +256,22 @@ def _entities(package: DataPackage, kind: str) -> Iterator[dict[str, Any]]:
 def _summary(package: DataPackage, table: Table, row: Mapping[str, Any]) -> str:
     """Return the key figures as a sentence without the name of the entity."""
     known = [
-        words.format(
-            f"{row[column]:,.0f} W" if column == "tdp_w" else package.shown(table, column, row[column])["text"]
-        )
+        words.format(package.shown(table, column, row[column])["text"], **row)
         for column, words in SUMMARY.get(table.name, ())
         if row.get(column) is not None
     ]
     if table.name == "accelerators":
         rent = _median_rent(package, row[table.key])
         known += [f"{rent:.2f} USD/h to rent, the median of offers on demand"] if rent else []
-    return "; ".join(known)
+    return f"{row.get('status')}: " * (row.get("status") in PLANNED_STATUS) + "; ".join(known)
+
+
+def _when(planned: str, as_of: str | None) -> str:
+    """Return when something is planned to run, with a remark if that had passed at the date of the row."""
+    part = re.fullmatch(r"(?:([QH])(\d) )?(\d{4})", planned)
+    month = {"Q": 3, "H": 6}.get(part[1], 12) * int(part[2] or 1) if part else 0
+    end = f"{part[3]}-{month:02}" if part else planned
+    return f"{planned}, not reported to run by {as_of}" if end < (as_of or "")[: len(end)] else planned
 
 
 def _thresholds(package: DataPackage, row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -283,10 +284,14 @@ def _thresholds(package: DataPackage, row: Mapping[str, Any]) -> list[dict[str, 
     ]
 
 
-def _plan(kind: str, row: Mapping[str, Any]) -> dict[str, str]:
+def _plan(package: DataPackage, kind: str, row: Mapping[str, Any]) -> dict[str, str]:
     """Return a link to a plan with a chip or a model, if the planner supports it."""
     if kind == "accelerators" and row["peak_16bit_flop_per_s"] and row["accelerator_memory_bytes"]:
-        return {"text": "Plan a run on this chip", "href": f"../../plan.html?v=1&accelerator={row['accelerator']}"}
+        key = row["accelerator"]
+        if not any(link["scale_out_bytes_per_s"] for link in package.find("links", accelerator=key)):
+            return {}
+        rent = "" if package.find("rental_offers", accelerator=key) else ", with a price of your own"
+        return {"text": f"Plan a run on this chip{rent}", "href": f"../../plan.html?v=1&accelerator={key}"}
     if kind == "models" and row["architecture"]:
         return {"text": "Plan a run of this model", "href": f"../../plan.html?v=1&model={row['architecture']}"}
     return {}
@@ -337,21 +342,22 @@ def _facts(
     for column, described in table.fields.items():
         if column in skipped or row[column] is None:
             continue
-        who = chosen.get(column)
-        fact = {
-            "label": LABELS.get(column) or label(described),
-            "about": described["description"],
-            **package.shown(table, column, row[column]),
-        }
+        basis = row.get(BASES.get(column, ""))
+        who = chosen.get(column) or (chosen.get("power_reported_w") if basis and "computed" not in basis else None)
+        fact = {"label": LABELS.get(column) or label(described), "about": described["description"].replace("`", "")}
+        fact |= package.shown(table, column, row[column])
         if who:
             fact |= {"source": package.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
-            fact |= {"locator": who["locator"], "why": who["preferred"]}
-        elif "computed" in described["description"] or row.get(BASES.get(column, "")):
+            reported = f"{basis}: {number(described, who['value'])}; " if who["field"] == "power_reported_w" else ""
+            fact |= {"locator": who["locator"], "why": f"{reported}{who['preferred']}"}
+            fact |= {"text": _when(fact["text"], who["as_of"])} if column == "planned_for" else {}
+        elif table.references.get(column) == PRICED:
+            price = package.find(PRICED, electricity_price=row[column])[0]
+            fact |= {"source": package.source(price["source"]), "locator": price["locator"], "as_of": price["as_of"]}
+            fact |= {"why": "an average of the area, not of the site"}
+        elif "computed" in described["description"] or basis:
             place = f"../../report/vocabulary.html#{column.replace('_computed', '').replace('_', '-')}"
-            fact |= {
-                "why": row.get(BASES.get(column, "")) or described["description"],
-                "source": {"text": "Computed by this formula", "href": place},
-            }
+            fact |= {"why": basis or fact["about"], "source": {"text": "Computed by this formula", "href": place}}
         elif statements and (column == "note" or table.name in KINDS):
             every = f"../../tables/statements.html?q={row[table.key]}"
             fact |= {"source": {"text": "All statements", "href": every}}
@@ -385,24 +391,30 @@ def _other_statements(package: DataPackage, table: Table, statements: list[dict[
 def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the history of counts and powers: the points of a sparkline for each field with several dates."""
     lines = []
+    ahead = {row["statement"] for row in statements if row["field"] == "status" and row["words"] in PLANNED_STATUS}
     for column in ("accelerators", "facility_power_w", "h100_equivalents"):
         days: dict[str, float] = {}
+        stood: set[str] = set()
         for statement in statements:
             day = str(statement["as_of"] or "").partition("/")[0]
             is_dated = len(day) >= 7 and "seed_" not in statement["source"]
             if is_dated and statement["field"] == column and statement["value"] is not None:
                 days[day] = max(statement["value"], days.get(day, 0.0))
+                stood |= set() if statement["statement"] in ahead else {day}
+        now = max(stood, default="")
+        days = {day: value for day, value in days.items() if day in stood or day > now}
         if days:
-            lines += _history_line(label(table.fields[column]), partial(number, table.fields[column]), days)
+            lines += _history_line(label(table.fields[column]), partial(number, table.fields[column]), days, now)
     return lines
 
 
 def _history_line(
-    name: str, text: Callable[[float], str], days: Mapping[str, float], longest_gap: float = math.inf
+    name: str, text: Callable[[float], str], days: Mapping[str, float], now: str = "9", longest_gap: float = math.inf
 ) -> list[dict[str, Any]]:
     """Return the points and axes of a history with its values; empty for fewer than two days.
 
-    A count or power stands until the next value. Over more than ``longest_gap`` years nothing is known.
+    A count or power stands until the next value; those after ``now`` are planned. Over more than ``longest_gap`` years
+    nothing is known.
     """
     if len(days) < 2 or not any(days.values()):
         return []
@@ -419,21 +431,17 @@ def _history_line(
         "heights": [(round(110 - 100 * part), text(top * part)) for part in (0.0, 0.5, 1.0)],
         "years": [(round(x), year) for x, year in years[:: len(years) // 8 + 1] if 70 < x < 490],
     }
-    path = f"M{points[0][0]},{points[0][1]}"
-    for (x, y), year, before in zip(points[1:], when[1:], when, strict=False):
-        path += f"H{x}V{y}" if year - before <= longest_gap else f"M{x},{y}"
-    return [
-        {
-            "label": name,
-            "path": path,
-            "points": points,
-            "first": ordered[0][0],
-            "last": ordered[-1][0],
-            "top": text(most),
-        }
-        | axes
-        | {"rows": [(day, text(value)) for day, value in ordered]}
+    steps = [
+        f"H{x}V{y}" if year - before <= longest_gap else f"M{x},{y}"
+        for (x, y), year, before in zip(points[1:], when[1:], when, strict=False)
     ]
+    last = max(sum(day <= now for day, _ in ordered), 1) - 1
+    start, turn = (f"M{points[place][0]},{points[place][1]}" for place in (0, last))
+    path = start + "".join(steps[:last])
+    line = {"label": name, "path": path, "points": points, "first": ordered[0][0], "last": ordered[-1][0]}
+    line |= {"top": text(most), "ahead": turn + "".join(steps[last:]) if steps[last:] else ""}
+    line |= {"planned": [f"{text(value)} for {day}" for day, value in ordered if day > now]}
+    return [line | axes | {"rows": [(day, text(value) + ", planned" * (day > now)) for day, value in ordered]}]
 
 
 def _links(package: DataPackage, kind: str, key: str) -> list[dict[str, Any]]:
@@ -494,7 +502,7 @@ def _measured(package: DataPackage) -> dict[str, list[dict[str, Any]]]:
         for run in validate().drop_nulls(["measured_s", "step_s"]).iter_rows(named=True):
             row = rows.get(run["id"])
             if row and (key := keys[row["model"]]):
-                measured[key].append(run | row)
+                measured[key].append(run | row | {"off": f"{100 * run['error']:+.0f} %".replace("-0 %", "+0 %")})
     return measured
 
 
@@ -517,11 +525,5 @@ def _search_entry(kind: str, page: Mapping[str, Any]) -> list[str]:
     """Return the search entry of an entity: address, name, heading, text and other names."""
     shown = [f"{fact['label']}: {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
     shown += [f"Price: {page['summary'].rpartition('; ')[2]}"] if page["offers"] else []
-    words = [*page["also"], page["key"].replace("_", " "), SEARCH_TERMS.get(kind, "")]
-    return [
-        f"entities/{kind}/{page['key']}.html",
-        page["name"],
-        "",
-        "; ".join(shown)[:600],
-        " | ".join(filter(None, words)),
-    ]
+    also = " | ".join(filter(None, [*page["also"], page["key"].replace("_", " "), SEARCH_TERMS.get(kind, "")]))
+    return [f"entities/{kind}/{page['key']}.html", page["name"], "", "; ".join(shown)[:600], also]

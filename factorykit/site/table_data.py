@@ -198,7 +198,7 @@ def unit_text(unit: str | None) -> str:
     >>> unit_text("byte/s"), unit_text("1")
     ('B/s', '')
     """
-    return "" if unit in (None, "1") else unit.replace("byte", "B").replace("degree", "°")
+    return "" if unit in (None, "1") else unit.replace("byte", "B").replace("degree", "°").replace("m3", "m³")
 
 
 def label(described: Mapping[str, Any]) -> str:
@@ -213,6 +213,7 @@ def label(described: Mapping[str, Any]) -> str:
     if this is not None:
         return f"{this.label}, {end}" if end else this.label
     words = re.sub(r"_(w|usd|bytes|bytes_per_s|flop_per_s|kwh|m3_per_day|s|h|key)$", "", name).replace("_", " ")
+    words = re.sub(r"^least\b", "minimum", words)
     words = re.sub(r"\b(tdp|pue|it|mfu|fp8|fp4|cpu|usd|h100)\b", lambda match: match[0].upper(), words)
     return words[:1].upper() + words[1:]
 
@@ -220,7 +221,7 @@ def label(described: Mapping[str, Any]) -> str:
 def _priced(row: Mapping[str, Any]) -> str:
     price = row["electricity_usd_per_kwh"]
     shown = "" if price is None else f"{price:.3g} USD/kWh: "
-    return f"{shown}{row['name']}, {row['kind']}, {row['year']:.0f}"
+    return f"{shown}{row['name']}, {row['kind']}, average of {row['year']:.0f}"
 
 
 def load(data: Path) -> DataPackage | None:

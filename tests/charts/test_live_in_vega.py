@@ -165,7 +165,7 @@ def test_words_may_be_those_of_the_base_and_the_presets() -> None:
 
 
 def test_a_slider_that_moves_nothing_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="the slider pue moves none of training_s; leave it away"):
+    with pytest.raises(ScenarioError, match="the slider pue moves none of training_s; remove it"):
         _ = line(sliders=("tokens", "pue")).parameters
 
 

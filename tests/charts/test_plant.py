@@ -42,6 +42,7 @@ def pictures():
     yield "sizes", charts.operations.stated_and_computed(sizes, "failures_per_day", **texts)
     saving = pl.DataFrame({"utilization": [0.5, 1.0], "horizon_years": [4.0, 4.0], "build_saving_usd": [-1e6, 1e6]})
     yield "surface", charts.cost.surface(saving, "utilization", "horizon_years", "build_saving_usd", **texts)
+    yield "each", charts.cost.surface(saving, "utilization", "horizon_years", "build_saving_usd", per="chip", **texts)
     chips = fk.price_performance().with_columns(market=pl.lit("all"))
     line = fk.trend(chips, "accelerator_usd_per_flop_per_s").line.with_columns(market=pl.lit("all"))
     yield "prices", charts.cost.price_trend(chips, line, "market", **texts)
@@ -56,7 +57,7 @@ def drawn():
     return dict(pictures())
 
 
-NAMES = ["tornado", "exceedance", "band", "waterfall", "cooling", "energy", "timeline", "sizes", "surface"]
+NAMES = ["tornado", "exceedance", "band", "waterfall", "cooling", "energy", "timeline", "sizes", "surface", "each"]
 NAMES += ["prices", "offers", "paces", "bill", "scale", "pue"]
 
 
@@ -66,6 +67,14 @@ def test_a_picture_is_valid_and_names_the_source_of_its_numbers(drawn, name):
     assert spec["usermeta"]["source"] == "Table"
     assert len(spec["description"]) > 20
     assert "<svg" in fk.charts.svg(spec)
+
+
+def test_a_saving_for_each_chip_is_named_so_and_its_legend_has_both_ends(drawn):
+    colour = drawn["each"].to_dict()["encoding"]["color"]
+    assert colour["title"] == "Saving by building per chip [USD]"
+    assert colour["field"] == "build_saving_usd_per_chip"
+    assert sorted(colour["legend"]["values"]) == [-1e6, 1e6]
+    assert drawn["surface"].to_dict()["encoding"]["color"]["title"] == "Saving by building [USD]"
 
 
 LIVE = [

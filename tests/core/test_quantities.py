@@ -26,6 +26,10 @@ from factorykit.formulas import catalogue
         ("tokens", 15.6e12, "15.6 trillion"),
         ("wall_s", math.inf, "inf s"),
         ("restart_s", 0.0, "0 min"),
+        ("training_energy_kwh", 26.4e6, "26.4 GWh"),
+        ("training_energy_kwh", 33_400.0, "33.4 MWh"),
+        ("training_energy_kwh", 3.357, "3.36 kWh"),
+        ("training_flop", 2.67e20, "2.67 × 10²⁰ FLOP"),
     ],
 )
 def test_a_value_is_shown_with_its_unit(name: str, value: float, text: str) -> None:

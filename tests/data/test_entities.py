@@ -132,7 +132,35 @@ def test_a_cluster_has_one_power_and_it_fits_its_chips_or_the_row_gives_the_reas
     assert outside.filter(pl.col("power_remark").is_null())["cluster"].to_list() == []
     inside = rows.filter(ratio.is_between(1.0, 2.5))
     assert inside.height > 10 * outside.height  # the reason is the exception
-    assert inside.filter(pl.col("power_basis").str.starts_with("reported")).height >= 80
+    assert inside.filter(pl.col("power_basis").str.contains("reported|benchmark")).height >= 80
+
+
+def test_power_of_a_benchmark_run_counts_with_the_cooling_it_leaves_out():
+    row = fk.sql(
+        "select facility_power_w, (select max(power_reported_w) from cluster_statements where cluster = 'nyu_torch') "
+        "* (select value from defaults where quantity = 'pue') from clusters where cluster = 'nyu_torch'"
+    ).row(0)
+    assert row[0] == pytest.approx(row[1])
+    bases = fk.sql("select power_basis from clusters c where exists (from cluster_statements s where "
+                   "s.cluster = c.cluster and s.facility_power_w is not null)")  # fmt: skip
+    assert bases["power_basis"].unique().to_list() == ["stated for the facility"]
+
+
+def test_a_mixture_of_experts_has_fewer_active_parameters_than_parameters():
+    models = fk.table("models").collect()
+    mixtures = fk.table("architectures").filter(pl.col("experts") > 1).collect()["architecture"].to_list()
+    known = models.filter(pl.col("architecture").is_in(mixtures) | (pl.col("model") == "gshard_600b"))
+    known = known.drop_nulls("active_parameters")
+    assert known.height >= 5
+    assert (known["active_parameters"] < 0.6 * known["parameters"]).all()
+
+
+def test_a_cluster_has_a_position_only_where_more_than_the_country_is_known():
+    clusters = fk.table("clusters").filter(pl.col("latitude").is_not_null()).collect()
+    assert clusters.height >= 190
+    assert clusters["site"].null_count() == 0
+    together = clusters.group_by("latitude", "longitude").len()["len"]
+    assert together.max() <= 6  # a campus; 154 stood in the middle of China
 
 
 def test_every_run_with_parameters_and_tokens_has_its_training_compute():

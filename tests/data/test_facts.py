@@ -108,7 +108,7 @@ def test_sources_have_citation_locator_and_licence():
 
 def test_sources_include_those_that_confirm_a_value():
     rows = fk.sources("accelerators", "h100_sxm")
-    assert rows["role"].to_list() == ["says it", "confirms it", "confirms it", "confirms it"]
+    assert rows["role"].to_list() == ["states", "confirms", "confirms", "confirms"]
     assert "CC BY 4.0" in rows["licence"].to_list()
 
 

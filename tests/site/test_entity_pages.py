@@ -64,9 +64,50 @@ def test_pages_lead_both_ways(site):
     assert "../accelerators/h100_sxm.html" in (site / "entities" / "clusters" / "meta_24k.html").read_text("utf-8")
 
 
-def test_a_run_is_shown_beside_the_results_of_the_model(site):
-    text = text_of(site / "entities" / "runs" / "llama_3_1_405b.html")
-    assert re.search(r"6\.\d+ s\s+6\.72 s", text)
+def test_measured_runs_are_on_the_page_of_their_model_with_precision_and_batch(site):
+    page = (site / "entities" / "models" / "llama_3_1_405b.html").read_text("utf-8")
+    assert re.search(r"bf16\s+[\d,]+ × [\d,]+\s+6\.\d+ s\s+6\.72 s", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+    assert page.index("Measured on") < page.index(" more</summary>")
+    assert "Measured on" not in (site / "entities" / "runs" / "llama_3_1_405b.html").read_text("utf-8")
+    assert not any("-0 %" in page.read_text("utf-8") for page in (site / "entities" / "models").glob("*.html"))
+
+
+def test_a_power_that_was_reported_names_its_source_and_a_computed_one_the_formula(site):
+    def power(cluster: str) -> str:
+        page = (site / "entities" / "clusters" / f"{cluster}.html").read_text("utf-8")
+        cell = re.search(r"Facility power</th><td>(.*?)</td><td rowspan[^>]*>(.*?)</td>", page, re.S)
+        return html.unescape(re.sub(r"<[^>]+>", " ", f"{cell[1]} {cell[2]}"))
+
+    assert "211 kW" in power("nyu_torch")
+    assert "TOP500" in power("nyu_torch")
+    assert "232 kW" in power("nyu_torch")
+    assert "GPU Clusters" in power("nvidia_israel_blackwell_supercomputer")
+    assert "Computed by this formula" in power("g42_microsoft_100mw_uae_cluster")
+
+
+def test_plans_are_called_plans_and_drawn_dashed(site):
+    planned = text_of(site / "entities" / "clusters" / "g42_microsoft_100mw_uae_cluster.html")
+    assert re.search(r"planned: 55,000 chips", planned)
+    assert re.search(r"Planned for\s+Q3 2025, not reported to run by 2026-04-24", planned)
+    place = site / "entities" / "sites" / "google_storey_county.html"
+    assert "dashed as planned: 389 MW for 2027-06-30" in text_of(place)
+    solid, dashed = re.findall(r'<path d="(M\d+,[^"]+)"(?: stroke-dasharray="4 4")?/>', place.read_text("utf-8"))[:2]
+    assert dashed.startswith("M")
+    assert not solid.endswith("V10")
+    assert "H560" in dashed
+
+
+def test_the_price_of_a_site_is_that_of_its_area_and_year(site):
+    text = text_of(site / "entities" / "sites" / "google_storey_county.html")
+    assert re.search(r"United States, NV, industrial, average of 2019\s+Average Price by State", text)
+
+
+def test_a_plan_is_offered_on_chips_that_can_be_planned(site):
+    pages = {chip: text_of(site / "entities" / "accelerators" / f"{chip}.html") for chip in ("rubin", "b100", "b200")}
+    assert "Plan a run on this chip" not in pages["rubin"]
+    assert "Plan a run on this chip, with a price of your own" in pages["b100"]
+    assert "Plan a run on this chip," not in pages["b200"]
+    assert "Plan a run on this chip" in pages["b200"]
 
 
 def test_no_key_and_no_long_float_is_printed_as_a_value(site):
@@ -186,7 +227,7 @@ def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
     page = (site / "entities" / "accelerators" / "b200.html").read_text("utf-8")
     lead = re.search(r'class="lead">([^<]+)<', page)
     assert lead is not None
-    assert "2.25 PFLOP/s in 16 bits, dense; 180 GB of memory; 1,000 W of design power" in lead[1]
+    assert "2.25 PFLOP/s in 16 bits, dense; 180 GB of memory; 1 kW of design power" in lead[1]
     assert "plan.html?v=1&amp;accelerator=b200" in page
     assert "compare.html?of=accelerators/b200," in page
     assert re.search(r"<text[^>]*>\d+ USD/h</text>", page)  # the axis of the price history

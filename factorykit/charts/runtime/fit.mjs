@@ -1,11 +1,14 @@
 // A specification made to fit its place: titles in lines, labels that leave room, legends in fewer columns.
 
-// Text in lines of at most so many pixels, at a mean width of a letter.
+// Width of a letter in its size: that of bold text with many wide letters, since a title that is too wide is cut.
+const LETTER = 0.6;
+
+// Text in lines of at most so many pixels.
 export function lines(text, size, room) {
   const out = [""];
   for (const word of String(text).split(" ")) {
     const longer = out.at(-1) ? `${out.at(-1)} ${word}` : word;
-    if (longer.length * size * 0.54 > room && out.at(-1)) out.push(word);
+    if (longer.length * size * LETTER > room && out.at(-1)) out.push(word);
     else out[out.length - 1] = longer;
   }
   return out;
@@ -18,11 +21,13 @@ function wrapTitle(spec, room) {
   if (title.subtitle) spec.title.subtitle = lines([title.subtitle].flat().join(" "), 12, room);
 }
 
-// On a narrow place no chart keeps wider row labels than that, whatever it asked for.
+// On a narrow place no chart keeps wider labels than that, whatever it asked for.
 function limitLabels(spec, labelLimit) {
   for (const layer of spec.layer || []) limitLabels(layer, labelLimit);
-  const axis = spec.encoding?.y?.axis;
-  if (axis?.labelLimit > labelLimit) axis.labelLimit = labelLimit;
+  for (const channel of ["x", "y"]) {
+    const axis = spec.encoding?.[channel]?.axis;
+    if (axis?.labelLimit > labelLimit) axis.labelLimit = labelLimit;
+  }
 }
 
 // The rows of a data set; a page holds one of a picture that computes nothing by columns.

@@ -44,7 +44,7 @@ function png(svg, name) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 }
 
-// Buttons under a chart; csv and link are left away where there is nothing to take.
+// Buttons under a chart; csv and link are omitted where there is nothing to take.
 export function actions(name, { pin, csv, svg, link }) {
   const status = make("span", { class: "fk-note", role: "status" });
   const say = (text) => {

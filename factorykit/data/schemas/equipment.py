@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataframely as dy
 
+from factorykit.data.entities import BASES
 from factorykit.data.schemas.fields import (
     STATEMENT,
     Entity,
@@ -120,7 +121,7 @@ class ClusterFields(dy.Schema):
     purpose = text("models trained on it")
     site_key = reference("sites.site", "site of the sites table on which it stands")
     country = reference("country_grids.country", "country of the country_grids table")
-    latitude = number("degree", "north of the equator", positive=False)
+    latitude = number("degree", "north of the equator, where more than the country or region is known", positive=False)
     longitude = number("degree", "east of Greenwich", positive=False)
     sector = text("who pays for it: private, public or both")
     status = text(
@@ -129,7 +130,7 @@ class ClusterFields(dy.Schema):
     )
     certainty = text("how sure the source is that it is as described", one_of=("confirmed", "likely", "unlikely"))
     first_operational = day("day on which it first ran at this size")
-    planned_for = text("when it is to run, in the source's words")
+    planned_for = text("when it is to run, as of the date of the row, in the source's words")
     h100_equivalents = number("1", "chips as so many H100, by their 8-bit or 16-bit rate, as the source computes it")
     superseded_by = text("the cluster that took its place, in the source's words")
     address = address()
@@ -180,7 +181,7 @@ class Clusters(ClusterFields, Entity):
     cluster = key("name of the cluster in all tables", unique=True, entity=True)
     power_basis = text(
         "where `facility_power_w` comes from: reported power counts where it is 1 to 2.5 times the chips' design power",
-        one_of=("stated for the facility", "reported, of chips or facility", "computed from the chips"),
+        one_of=tuple(BASES.values()),
     )
     chips_power_w = number("W", "design power of all its chips, estimated where no maker states it")
     planned_facility_power_w = number("W", "largest facility power that is under construction or planned")

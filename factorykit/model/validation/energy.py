@@ -39,7 +39,7 @@ NUMBERS: Final = (
     "seq_len",
     "tokens_per_s_per_gpu",
 )
-TEXTS: Final = ("id", "kind", "model", "hardware", "accelerator", "energy_basis", "energy_boundary")
+TEXTS: Final = ("id", "kind", "model", "hardware", "accelerator", "framework", "energy_basis", "energy_boundary")
 HOST_PARTS: Final = ("host_power_w", "nics_per_node", "nic_power_w", "fan_power_w")
 EVIDENCE: Final = {
     "measured": "measured",
@@ -116,10 +116,11 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
         .otherwise(pl.lit("missed"))
     )
     columns = ("evidence", "stated_kwh", "computed_kwh", "error", "hours_from", "assumed", "verdict")
+    benchmark = pl.when(pl.col("framework") == "mlperf_container").then(pl.lit(", MLPerf benchmark"))
     return (
         ready.with_columns(verdict=verdict)
         .with_columns(reason=_reason())
-        .select("id", pl.col("model").alias("name"), *columns, "reason")
+        .select("id", pl.concat_str("model", benchmark, ignore_nulls=True).alias("name"), *columns, "reason")
     )
 
 

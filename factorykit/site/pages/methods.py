@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from factorykit.charts.explorer_spec import lower
 from factorykit.core.vocabulary import Quantity, quantity
 from factorykit.engine.emit.latex import as_latex, symbol_latex
 from factorykit.formulas import TOPICS, arguments, catalogue, topic
@@ -145,9 +146,7 @@ def _lines(equation: str) -> str:
 
 def _where(row: Quantity) -> str:
     unit = "" if row.unit in ("1", "text") else f" \\[{escaped(row.unit)}\\]"
-    first = row.label.split()[0]
-    label = row.label[0].lower() + row.label[1:] if first[1:].islower() else row.label
-    named = Marked(f"{math(symbol_latex(row.name))} {escaped(label)}")
+    named = Marked(f"{math(symbol_latex(row.name))} {escaped(lower(row.label))}")
     return f"{link(named, 'vocabulary', dashed(row.name))}{unit}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ __all__ = ["formulas_script", "model_script", "script"]
 HERE: Final = Path(__file__).parent
 ENGINE: Final = ("shapes", "draws", "rank", "engine", "serve")
 PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "worker", "page")
+LONG: Final = re.compile(r"(?<![\w.])\d+\.\d{9,}(?:e-?\d+)?")
+"""Numbers of a script with more digits than are useful."""
 FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 
 
@@ -38,7 +41,8 @@ def page_script(name: str, model: str, engine: Iterable[str], data: Mapping[str,
         f"start(PAGE, {{ address: document.currentScript.src, serve: factorykit{name} }}, {style});",
         "})();\n",
     ]
-    return bundle.MARGIN.sub("", "\n".join(lines))
+    text = re.sub(r"(?<=[;{,])\n", "", bundle.MARGIN.sub("", "\n".join(lines)))
+    return LONG.sub(lambda number: f"{float(number[0]):.11g}", text)
 
 
 def formulas_script() -> str:

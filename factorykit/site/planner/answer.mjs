@@ -1,7 +1,7 @@
 // The middle column: eight readouts with expandable derivations, and the pictures below them.
 import { make } from "../../charts/runtime/dom.mjs";
 import { bars, COLORS, counted, frontier, line, short, tornado } from "./pictures.mjs";
-import { rounded, span, text } from "./values.mjs";
+import { lasting, rounded, span, text } from "./values.mjs";
 
 const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
 
@@ -108,9 +108,9 @@ export class Answer {
     const axes = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
     const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
     const share = values.recompute_share > 0 && values.recompute_share < 1 ? `, ${rounded(values.recompute_share * 100, 2)} % recomputed` : values.recompute === "none" ? "" : `, ${values.recompute} recomputation`;
-    const often = this.say("checkpoint_interval_s", values.checkpoint_interval_s);
-    const saves = this.tier === "two" ? `a local checkpoint every ${often}, each ${rounded(values.segments_per_pattern, 2)}th also on storage` : `saves every ${often}`;
-    const save = `${saves}, ${rounded(values.spare_nodes)} spare nodes`;
+    const often = lasting(values.checkpoint_interval_s);
+    const saves = this.tier === "two" ? `a local checkpoint every ${often}, one in ${rounded(values.segments_per_pattern, 2)} also on storage` : `saves every ${often}`;
+    const save = `${saves}, ${rounded(values.spare_nodes)} spare ${values.spare_nodes === 1 ? "node" : "nodes"}`;
     return `${idle}${chosen}: ${axes.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
   }
 
@@ -285,7 +285,7 @@ export class Answer {
     const published = runs.map(({ key, label, accelerator, accelerators, days, computed }) => {
       const miss = `${computed.wall_days > days ? "+" : "−"}${rounded(Math.abs(computed.wall_days / days - 1) * 100, 2)} %`;
       const price = computed.run_cost_usd / computed.wall_days;
-      return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}entities/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed (${miss})` };
+      return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}entities/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed with today's software and layout (${miss})` };
     });
     const { deadline_s, budget_usd } = question.limits;
     this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: published.filter(({ y }) => Number.isFinite(y)), formatY: (value) => `${short(value)}$` }), sets.map(({ label, color }) => [label, color]));

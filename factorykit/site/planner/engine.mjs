@@ -282,7 +282,7 @@ export class Engine {
   *answering(question) {
     const { works, others } = yield* this.candidates(question);
     const plans = ranked(this.model, works, question);
-    if (!plans.length) return { ...others[0], plans };
+    if (!plans.length) return { refused: {}, ...others[0], plans };
     const [best] = plans;
     return { ...best, plans, intervals: this.intervals(this.draws(best)) };
   }

@@ -7,6 +7,8 @@ import { isSize } from "./shapes.mjs";
 
 const STEPS = 200;
 const GIVEN_DIGITS = 9;
+// A value given in another unit, such as 2 months, is no whole number of the shown one.
+const SCALED_DIGITS = 6;
 const CHOSEN_DIGITS = 4;
 // Numbers below are counts, such as accelerators; above, such as tokens, their first digits tell enough.
 const MAX_COUNT = 1e7;
@@ -51,7 +53,9 @@ export class Form {
       const element = make("div", { class: "fkp-controls" }, ...controls.map((name) => this.control(name)));
       if (!title) return element;
       const best = title === "The layout" ? this.bestButton(controls) : null;
-      return make("details", { class: "fkp-group", open: i < 1, "data-group": title }, make("summary", {}, title), best, element);
+      const summary = make("summary", { onclick: () => setTimeout(() => group.open && group.scrollIntoView({ block: "nearest" })) }, title);
+      const group = make("details", { class: "fkp-group", open: i < 1, "data-group": title }, summary, best, element);
+      return group;
     });
     this.element = make("form", { class: "fkp-form", "aria-label": page.title ?? "The run and the plant", onsubmit: (event) => event.preventDefault() }, ...this.groups);
   }
@@ -94,6 +98,7 @@ export class Form {
       if (field.value === made.shown) return;
       try {
         const value = field.value.trim() === "" || /^(best|none|no limit)$/.test(field.value.trim()) ? undefined : read(words, control, field.value);
+        if (value === undefined && page.preset[name] !== undefined && !page.optional.includes(name)) throw new Error(`${words[0]} is needed; give a number${words[2] ? ` in ${words[2]}` : ", such as 15T or 8192"}`);
         made.wrong.textContent = "";
         field.removeAttribute("aria-invalid");
         this.change(name, value, true);
@@ -114,7 +119,7 @@ export class Form {
       const given = state[name] !== undefined;
       if (value === made.value && given === made.given && !made.wrong.textContent) return;
       made.given = given;
-      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, given || (control.whole && value < MAX_COUNT) ? GIVEN_DIGITS : CHOSEN_DIGITS);
+      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, control.whole && value < MAX_COUNT ? GIVEN_DIGITS : !given ? CHOSEN_DIGITS : words[2] ? SCALED_DIGITS : GIVEN_DIGITS);
       if (!made.typing && (!made.wrong.textContent || value !== made.value)) {
         field.value = made.shown;
         made.wrong.textContent = "";

@@ -82,6 +82,7 @@ class Planner {
     if (isOfChip) this.note(`${this.page.quantities[name][0]} is that of one accelerator: the others are no longer compared.`);
     else if (entry !== this.entry) this.note(this.unusual(name, value));
     this.entry = entry;
+    if (["model", "shape"].includes(name)) this.leaveRun();
     this.state = { ...this.state, [name]: value };
     if (isOfChip) delete this.state.chips;
     if (value === undefined) delete this.state[name];
@@ -134,6 +135,15 @@ class Planner {
     const recipe = Object.keys(run).filter((name) => !BRIEF.includes(name));
     for (const name of recipe) delete state[name];
     return { ...pick(this.page.presets[this.version], recipe), ...state };
+  }
+
+  // Another model has another run: what only repeated the old one goes.
+  leaveRun() {
+    const { run, repeated } = this.published();
+    if (!repeated) return;
+    const preset = this.page.presets[this.version];
+    const kept = Object.entries(this.state).filter(([name]) => !Object.hasOwn(run, name));
+    this.state = { ...pick(preset, [...Object.keys(run), ...this.page.limits, "chips"]), ...Object.fromEntries(kept) };
   }
 
   remember() {

@@ -4,6 +4,7 @@ import { holds } from "../../charts/runtime/bounds.mjs";
 const PREFIXES = [[1e24, "Y"], [1e21, "Z"], [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 const SI = new Set(["W", "FLOP", "FLOP/s", "byte", "byte/s"]);
 const TIMES = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]];
+const ENERGIES = [[1e6, "GWh"], [1e3, "MWh"], [1, "kWh"]];
 const LARGE = [[1e12, "trillion "], [1e9, "billion "], [1e6, "million "]];
 const SCALES = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, bn: 1e9, G: 1e9, T: 1e12, Ki: 1024, Mi: 1048576, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
 const NUMBER = /^([+-]?)([$€£¥]?)\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(.*)$/s;
@@ -25,26 +26,41 @@ export function rounded(value, digits = 3) {
   return formatted({ maximumFractionDigits: decimals }, value);
 }
 
+// A time below a tenth of its display unit, in the unit that fits.
+function timeOf(unit, scale, value) {
+  if (!["s", "d"].includes(unit) || !value || Math.abs(value) / scale >= 0.1) return null;
+  const time = value * TIMES.find(([, name]) => name === unit)[0];
+  const [step, name] = TIMES.find(([limit]) => limit <= Math.abs(time)) ?? TIMES.at(-1);
+  return [time / step, name];
+}
+
+// A time in the unit a reader would say it in: seconds below a minute, hours from two.
+export function lasting(value) {
+  const [size, unit] = value < 60 ? [1, "s"] : value < 7200 ? [60, "min"] : [3600, "h"];
+  return text(["", "s", unit, size], value);
+}
+
 // words: label, unit, display unit, display scale, as in the page data. Same rules as Quantity.text of Python.
 export function text([, unit, shown, scale], value, digits = 3) {
   if (typeof value === "string") return value;
   if (value == null || !Number.isFinite(value)) return "–";
   if (unit === "year") return `${Number(value.toFixed(2))}`;
   const size = Math.abs(value);
-  if (["s", "d"].includes(unit) && size && size / scale < 0.1) {
-    const time = value * TIMES.find(([, name]) => name === unit)[0];
-    const [step, name] = TIMES.find(([limit]) => limit <= Math.abs(time)) ?? TIMES.at(-1);
-    return `${rounded(time / step, digits)} ${name}`;
-  }
-  if (unit === "FLOP" && size >= 1e21) {
+  const brief = timeOf(unit, scale, value);
+  if (brief) return `${rounded(brief[0], digits)} ${brief[1]}`;
+  if (unit === "FLOP" && size >= 1e18) {
     const power = Math.floor(Math.log10(size * (1 + 0.5 * 10 ** -digits)));
     return `${rounded(value / 10 ** power, digits)} × 10${[...`${power}`].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")} FLOP`;
   }
+  if (unit === "kWh") {
+    const [step, name] = ENERGIES.find(([limit]) => size >= limit * 0.9995) ?? ENERGIES.at(-1);
+    return `${rounded(value / step, digits)} ${name}`;
+  }
   if (shown) return `${rounded(value / scale, digits)} ${shown}`;
-  const short = unit === "1" ? "" : unit.replace("byte", "B");
+  const named = unit === "1" ? "" : unit.replace("byte", "B");
   const steps = SI.has(unit) ? PREFIXES : ["USD", "1", "h"].includes(unit) ? LARGE : [];
-  for (const [step, prefix] of steps) if (size >= step * 0.9995) return `${rounded(value / step, digits)} ${prefix}${short}`.trimEnd();
-  return `${rounded(value, digits)} ${short}`.trimEnd();
+  for (const [step, prefix] of steps) if (size >= step * 0.9995) return `${rounded(value / step, digits)} ${prefix}${named}`.trimEnd();
+  return `${rounded(value, digits)} ${named}`.trimEnd();
 }
 
 // Two values as a range, with a shared unit given once: "48 to 187 million USD".
@@ -58,6 +74,8 @@ export function span(words, ends) {
 export function typed(words, value, digits = 6) {
   const [, unit, shown, scale] = words;
   if (typeof value === "string") return value.split("..").map((end) => typed(words, Number(end), digits)).join(" to ");
+  const brief = timeOf(unit, scale, value);
+  if (brief) return `${Number(brief[0].toPrecision(digits))} ${brief[1]}`;
   const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([limit]) => Math.abs(value) >= limit) ?? [1, ""]) : [1, ""];
   const number = Number((value / (shown ? scale : size)).toPrecision(digits));
   if (SI.has(unit) && !shown) {
@@ -97,7 +115,8 @@ export function read(words, control, entry) {
 }
 
 // Money without its time, such as "$2.5", is a price in the unit of the quantity. Scales may be of either case: "15t", "10m".
-function factor(label, example, units, money, rest) {
+function factor(label, example, units, money, written) {
+  const rest = written.replace(/FLOPS$/i, "FLOP/s");
   const unit = `${money}${rest}`.replaceAll("$", "USD").replace(/^USDUSD/, "USD");
   const named = (entry) => (entry === "" || entry === "USD" ? 1 : units[Object.keys(units).find((key) => key === entry) ?? Object.keys(units).find((key) => key.toLowerCase() === entry.toLowerCase())]);
   if (named(unit) !== undefined) return named(unit);

@@ -6,7 +6,7 @@ import { Engine } from "../../../factorykit/site/planner/engine.mjs";
 import { asked, recalled } from "../../../factorykit/site/planner/link.mjs";
 import { readConfig } from "../../../factorykit/site/planner/config.mjs";
 import { shapeOf } from "../../../factorykit/site/planner/shapes.mjs";
-import { read } from "../../../factorykit/site/planner/values.mjs";
+import { read, text as printed, typed } from "../../../factorykit/site/planner/values.mjs";
 
 const [script, file] = process.argv.slice(2);
 const MODEL = new Function(`${readFileSync(script, "utf8")}; return MODEL;`)(); // eslint-disable-line no-new-func
@@ -22,6 +22,7 @@ const tried = (act) => {
 const verbs = {
   config: (text) => tried(() => engine.filled(readConfig(PAGE, text))),
   read: ([name, text]) => tried(() => read(PAGE.quantities[name], PAGE.controls[name], text)),
+  shown: ([words, value]) => [printed(words, value), typed(words, value)],
   recalled: (query) => recalled(PAGE, query),
   hash: ({ hash, key, inputs }) => admitted(recalledOfChart(hash, key) ?? {}, inputs),
   chain: ({ given, tiers }) => MODEL.tiers[tiers].chain(given),

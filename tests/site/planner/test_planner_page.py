@@ -95,6 +95,25 @@ def test_a_run_as_it_was_has_no_limit_of_the_reader(plan: Callable[..., Any]) ->
     assert value(page, "wall_days") == f"{days:.3g} d"
 
 
+def test_the_published_run_of_a_model_goes_with_the_model(plan: Callable[..., Any]) -> None:
+    page = plan("?v=2&model=llama3_405b&pue=1.2")
+    page.get_by_role("button", name="As it was run").click()
+    answered(page)
+    assert "accelerators=16384" in page.url
+    page.select_option('select[name="model"]', "gpt3_175b")
+    answered(page)
+    assert page.url.endswith("?v=2&model=gpt3_175b&pue=1.2")
+
+
+def test_a_field_that_is_needed_cannot_be_cleared(plan: Callable[..., Any]) -> None:
+    page = plan("?v=2")
+    typed(page, "tokens", "")
+    assert "Training tokens is needed" in page.text_content('[data-name="tokens"] .fkp-wrong')
+    assert "tokens" not in page.url
+    typed(page, "deadline_s", "")
+    assert page.url.endswith("deadline_s=none")
+
+
 def test_typed_values_are_evaluated_stored_and_undone(plan: Callable[..., Any]) -> None:
     page = plan("?v=1")
     before = value(page, "wall_days")
