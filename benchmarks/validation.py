@@ -26,7 +26,7 @@ from factorykit.engine.providers.constants import constants
 from factorykit.formulas import arguments
 from factorykit.model.performance.calibration import Calibration, calibrate
 from factorykit.model.performance.fit_constants import Measured, fit
-from factorykit.model.performance.training_runs import software_year
+from factorykit.model.performance.run_cells import software_year
 from factorykit.model.serving import predict
 from factorykit.model.serving.plan import DEVIATIONS
 from factorykit.model.serving.predict import Rows

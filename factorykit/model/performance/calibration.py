@@ -38,8 +38,10 @@ from factorykit.engine.providers.constants import EVERYTHING, constants
 from factorykit.model.performance import memory_calibration
 from factorykit.model.performance.fit_constants import Measured, priors
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
+from factorykit.model.performance.measured_steps import GIB, positive, tidied
+from factorykit.model.performance.run_cells import family
+from factorykit.model.performance.run_software import software_of
 from factorykit.model.performance.software import published_runs, shared_residual
-from factorykit.model.performance.training_runs import GIB, family, positive, software_of, tidied
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -467,12 +469,9 @@ def _implausible(measured: Measured, start: Mapping[str, float]) -> dict[int, st
 
 def _no_step(rows: pl.DataFrame, row: int) -> str:
     """Return the reason of a row without a step time, with utilizations that are probably percentages."""
-    shares = {name: rows.select(positive(rows, name)).item(row, 0) for name in ("mfu", "hfu")}
-    hints = [
-        f"; {name} = {value:g} is above 1, did you mean {value / 100.0:g}?"
-        for name, value in shares.items()
-        if (value or 0.0) > 1.0
-    ]
+    shares = rows.select(positive(rows, name).alias(name) for name in ("mfu", "hfu")).row(row, named=True)
+    above = {name: value for name, value in shares.items() if (value or 0.0) > 1.0}
+    hints = [f"; {name} = {value:g} is above 1, did you mean {value / 100.0:g}?" for name, value in above.items()]
     return "no step time or throughput is given" + "".join(hints)
 
 

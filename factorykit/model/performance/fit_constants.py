@@ -17,8 +17,8 @@ from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
 from factorykit.engine.providers.constants import EVERYTHING, constants
 from factorykit.engine.question import Question
-from factorykit.model.performance.activation_checkpointing import ROUNDING
-from factorykit.model.performance.training_runs import measured_step_s, prepared
+from factorykit.model.performance.measured_steps import measured_step_s
+from factorykit.model.performance.training_runs import fastest_that_fit, prepared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,12 +100,10 @@ class Measured:
     def chosen(self, values: Mapping[str, float]) -> np.ndarray:
         """Return the number of each row's scenario: the fastest that fits, otherwise the smallest."""
         computed = self.results(values, "step_s", "memory_needed_bytes")
-        memory_share = pl.Series(computed["memory_needed_bytes"] / self.arrays["accelerator_memory_bytes"])
         scenarios = self.frame.select(
-            "row", excess=memory_share.clip(1.0 + ROUNDING), step_s=pl.Series(computed["step_s"])
-        ).with_row_index("scenario")
-        best = scenarios.sort("excess", "step_s").group_by("row", maintain_order=True).first().sort("row")
-        return best["scenario"].to_numpy()
+            "row", "accelerator_memory_bytes", **{n: pl.Series(v) for n, v in computed.items()}
+        )
+        return fastest_that_fit(scenarios.with_row_index("scenario")).sort("row")["scenario"].to_numpy()
 
 
 def priors() -> Priors:

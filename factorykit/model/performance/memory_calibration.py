@@ -21,7 +21,7 @@ import polars as pl
 
 from factorykit.core.vocabulary import neutral_values
 from factorykit.engine.evaluate import evaluate
-from factorykit.model.performance.activation_checkpointing import ROUNDING
+from factorykit.model.performance.training_runs import fastest_that_fit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,15 +141,9 @@ def _reported(known: pl.DataFrame, values: Mapping[str, float]) -> pl.DataFrame:
 def _plausible_scenarios(known: pl.DataFrame) -> pl.DataFrame:
     """Return the fastest scenario that fits of each row, without implausible rows and copies of a layout."""
     wide = evaluate(known.drop("measured"), (*OUTPUTS, "step_s")).with_columns(reported_bytes())
-    ratio = known["measured"] / wide["reported_bytes"]
-    excess = (wide["memory_needed_bytes"] / known["accelerator_memory_bytes"]).clip(1.0 + ROUNDING)
-    best = (
-        pl.DataFrame({"row": known["row"], "excess": excess, "step_s": wide["step_s"], "ratio": ratio})
-        .with_row_index("scenario")
-        .sort("excess", "step_s")
-        .unique("row", keep="first", maintain_order=True)
-        .filter(pl.col("ratio").is_between(1.0 / MAX_ERROR_FACTOR, MAX_ERROR_FACTOR))
-    )
+    best = fastest_that_fit(wide.with_columns(known["measured"]).with_row_index("scenario"))
+    ratio = pl.col("measured") / pl.col("reported_bytes")
+    best = best.filter(ratio.is_between(1.0 / MAX_ERROR_FACTOR, MAX_ERROR_FACTOR))
     chosen = known[best["scenario"].to_list()]
     layout = [name for name in chosen.columns if name not in ("row", "group", "family")]
     return chosen.unique(layout, maintain_order=True)

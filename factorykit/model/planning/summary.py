@@ -509,7 +509,7 @@ def evidence(plan: Plan) -> str:
     model = plan.request.model
     if not any(model.get(name) for name in LITTLE_MEASURED):
         return ""
-    from factorykit.model.performance.training_runs import models_measured
+    from factorykit.model.performance.run_architectures import models_measured
 
     known = models_measured(LITTLE_MEASURED)
     counted = f"{NUMBERS[known] if known < len(NUMBERS) else known} {'is' if known < 2 else 'are'}"

@@ -14,8 +14,8 @@ from factorykit.data.tables import table
 from factorykit.engine.providers.accelerators import chip_in
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
+from factorykit.model.performance.measured_steps import positive
 from factorykit.model.performance.source_terms import read_notes
-from factorykit.model.performance.training_runs import positive
 
 TOLERANCE: Final = 0.2
 """Relative error within which a measured energy counts as reproduced."""

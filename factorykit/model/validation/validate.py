@@ -15,12 +15,12 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.constants import constants
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.performance import memory_calibration
-from factorykit.model.performance.activation_checkpointing import ROUNDING
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
+from factorykit.model.performance.measured_steps import GIB, measured_step_s, positive, tidied
 from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, TERMS, reported_bytes
 from factorykit.model.performance.software import shared_residual
-from factorykit.model.performance.training_runs import GIB, measured_step_s, positive, prepared, tidied
+from factorykit.model.performance.training_runs import fastest_that_fit, prepared
 
 OUTPUTS: Final = ("step_s", "step_low_s", "step_high_s", *memory_calibration.OUTPUTS, "fits", "predicted_mfu")
 MEDIAN: Final = 0.6744897501960817
@@ -142,12 +142,10 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         ready = ready.hstack(calibration.local_correction(evaluate(ready, LAYOUT_FEATURES)))
     wide = evaluate(ready, OUTPUTS)
     binding = pl.concat_list(TERMS).list.arg_max()
-    wide = wide.with_columns(
-        binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
-        (pl.col("memory_needed_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0 + ROUNDING).alias("over"),
+    named = binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String)
+    best = fastest_that_fit(wide).with_columns(
+        named.alias("memory_binding"), reported_bytes(), pl.col("memory_peak_bytes") * pl.col("chip_devices")
     )
-    wide = wide.with_columns(reported_bytes(), pl.col("memory_peak_bytes") * pl.col("chip_devices"))
-    best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
     columns = ("row", "family", "assumed", "memory_binding", "reported_bytes", "memory_peak_bytes")
     return best.select(*columns, *OUTPUTS[:3], *OUTPUTS[-2:])
 

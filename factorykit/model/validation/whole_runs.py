@@ -14,19 +14,11 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chip_in
 from factorykit.engine.providers.constants import constants
 from factorykit.formulas.compute import training_flop
+from factorykit.model.performance.measured_steps import positive, tidied
+from factorykit.model.performance.run_architectures import shape_by_name, usual_sequence_length
+from factorykit.model.performance.run_cells import NUMBERS, SHAPE, software_year
+from factorykit.model.performance.run_layouts import DEFAULT_BATCH_TOKENS
 from factorykit.model.performance.source_terms import read_words
-from factorykit.model.performance.training_runs import (
-    DEFAULT_BATCH_TOKENS,
-    LONG_SEQUENCE,
-    LONG_YEAR,
-    NUMBERS,
-    SHAPE,
-    SHORT_SEQUENCE,
-    positive,
-    shape_by_name,
-    software_year,
-    tidied,
-)
 from factorykit.model.planning.published_runs import (
     DEFAULT_DAYS,
     MAX_ACCELERATORS,
@@ -167,7 +159,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
         known |= _of_size(total)
     if not known.get("seq_len"):
         filled.append("sequence_length")
-        known["seq_len"] = LONG_SEQUENCE if year >= LONG_YEAR else SHORT_SEQUENCE
+        known["seq_len"] = usual_sequence_length(year)
     batch = _number(row, "global_batch_tokens") or (_number(row, "global_batch") or 0.0) * known["seq_len"]
     if not batch:
         filled.append("global_batch_size")

@@ -7,7 +7,8 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError
-from factorykit.model.performance.training_runs import measured_step_s, prepared
+from factorykit.model.performance.measured_steps import measured_step_s
+from factorykit.model.performance.training_runs import prepared
 from factorykit.model.validation.validate import errors
 
 
