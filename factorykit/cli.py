@@ -204,7 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     audit.add_argument("--claim", metavar="CLAIM", help="one claim with the steps of its recipe")
     search = _json(_verb(verbs, "search", _search, "list parallel layouts of a model on a cluster, best first"))
-    search.add_argument("model", help="a known model, such as llama3_70b, or the path of a config.json")
+    search.add_argument("model", help="a known model, such as llama3_70b, a size such as 70B, or a config.json")
     search.add_argument(
         "cluster", help="accelerators=512,accelerator=h100_sxm; a preset and its chip: meta_24k,accelerator=h100_sxm"
     )
@@ -262,7 +262,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("chips", "accelerators to choose from: h100_sxm,b200"),
         ("counts", "numbers of accelerators to choose from: 1024,2048"),
-        ("sites", "countries to choose from: usa,fra"),
+        ("sites", "countries to choose from, by code or name: usa,france"),
         ("acquire", "rent, own, or rent,own"),
         ("tiers", "checkpoint tiers: storage only, local and storage, or both: one,two"),
     ):

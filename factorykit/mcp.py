@@ -6,6 +6,7 @@ Every answer has the version, units, and 90 % intervals, assumptions and source 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import re
 import warnings
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 DRAWS: Final = 256
 MAX_ROWS: Final = 200
 """Rows of one answer; SQL selects others."""
+MAX_TEXT: Final = 1000
+"""Characters of a text in the answer to a query."""
 INSTRUCTIONS: Final = (
     "Quantities of AI clusters: compute, time, power, failures, cost. Inputs map names of the vocabulary (the resource "
     "factorykit://vocabulary) to a number in its unit or a text with a unit: '15T', '30 min'. factorykit://tables "
@@ -130,6 +133,10 @@ def post_train(
     Algorithms are grpo, dapo, ppo, distillation, sft and dpo. Inputs are other arguments of factorykit.post_train:
     steps, samples, batch, input_tokens, output_tokens, sequence_length, policy_lag_steps, precision, lora_rank, ...
     """
+    known = inspect.signature(fk.post_train).parameters.keys() - inspect.signature(post_train).parameters.keys()
+    for name in inputs or {}:
+        if name not in known:
+            raise UnknownName(unknown_name_message("argument of post_train", name, sorted(known)))
     best = fk.post_train(model, accelerators, accelerator, algorithm=algorithm, **(inputs or {})).best  # type: ignore[arg-type]
     cited = _cited(("accelerators", best["accelerator"]), ("rl_steps", None))
     return _answer(best, _units(best), _ends(best), [], cited)
@@ -165,10 +172,13 @@ def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
     kind = next((kind for kind, (of, *_) in KINDS.items() if of == name), None)
     key = (kind and known_key(kind, key)) or key
-    cited, frame = fk.sources(name, key).head(MAX_ROWS).to_dicts(), fk.table(name).collect()
+    sources, frame = fk.sources(name, key), fk.table(name).collect()
     if key is not None:
         frame = frame.filter(pl.any_horizontal(pl.col(pl.String) == key))
     shown = frame.head(_rows(rows)).to_dicts()
+    if key is None and "source" in frame.columns:
+        sources = sources.filter(pl.col("source").is_in({row["source"] for row in shown}))
+    cited = sources.unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
     ends = _ends(shown[0]) if key and shown else {}
     return _answer(shown, _units(frame.columns), ends, [], cited, rows=frame.height)
 
@@ -180,7 +190,8 @@ def sql(query: str) -> dict[str, Any]:
     cited = _cited(*((name, None) for name in used))
     if "source" in result.columns:
         cited = [row for row in cited if row["source"] in result["source"]]
-    return _answer(result.head(MAX_ROWS).to_dicts(), _units(result.columns), {}, [], cited, rows=result.height)
+    shown = result.head(MAX_ROWS).with_columns(pl.col(pl.String).str.slice(0, MAX_TEXT))
+    return _answer(shown.to_dicts(), _units(result.columns), {}, [], cited, rows=result.height)
 
 
 def _rows(asked: int) -> int:

@@ -131,6 +131,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "plan": ({"model": "llama3_8b", "chips": ["h1000"]}, "h100"),
     "audit": ({"claim": "c999"}, "claim"),
     "search": ({"model": "llama3_8b", "cluster": NODES, "global_batch_size": 128, "rows": -1}, "rows must be"),
+    "post_train": ({"model": "llama3_8b", "accelerators": 8, "inputs": {"lora": 8}}, "nearest is 'lora_rank'"),
     "serve": ({"model": "llama3_70b", "load": 20, "chip": "b200"}, "no argument 'chip'; nearest is 'chips'"),
 }
 EXACT = {"training_flop", "rental_cost_usd", "compute_optimal_tokens"}

@@ -147,7 +147,8 @@ def unknown_name_message(kind: str, name: object, names: Iterable[str]) -> str:
     containing = [known for known in names if text and text in known]
     near = nearest(text, names, MISSPELT_SIMILARITY if len(containing) > 1 else 0.5)
     offered = containing if len(containing) > 1 else names
-    hint = f"nearest is {near!r}" if near else f"there are {', '.join(offered[:8])}{' …' if len(offered) > 8 else ''}"
+    listed = f"{', '.join(offered[:8]) or 'none'}{' …' if len(offered) > 8 else ''}"
+    hint = f"nearest is {near!r}" if near else f"there are {listed}"
     return f"no {kind} {short_repr(name)}; {hint}"
 
 

@@ -307,7 +307,7 @@ def frame_of_relation(relation: duckdb.DuckDBPyRelation, most: int | None = None
     for name, dtype in zip(relation.columns, relation.types, strict=True):
         if unsupported := re.search(r"\b(INTERVAL|UNION)\b", str(dtype)):
             raise duckdb.NotSupportedError(
-                f"column {name!r} is {unsupported[0]}, which a frame cannot hold; cast it, e.g. to seconds by epoch()"
+                f"column {name!r} is {unsupported[0]}, which a frame cannot hold; cast it, an interval e.g. by epoch()"
             )
     relation = relation if most is None else relation.limit(most)
     stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)

@@ -98,6 +98,8 @@ def _load(required: set[str], loaded_before: set[str], max_bytes: float) -> tupl
             continue
         except duckdb.Error as error:
             remedy = resource.get("remedy", REMEDY)
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise QueryError(f"the tables need more than max_bytes = {max_bytes:g}; give more") from None
             raise DatasetError(f"{resource['path']} cannot be read ({_first_line(error)}); {remedy}") from None
         loaded.add(name)
     for lock in LOCKS:

@@ -131,9 +131,9 @@ def resource_of(name: object) -> dict[str, Any]:
         With the nearest name.
     """
     known = available()
-    if not isinstance(name, str) or name not in known:
+    if not isinstance(name, str) or name.lower() not in known:
         raise UnknownName(unknown_name_message("table", name, known))
-    return known[name]
+    return known[name.lower()]
 
 
 def parquet_path(resource: dict[str, Any]) -> Path:

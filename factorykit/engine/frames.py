@@ -39,6 +39,8 @@ def prepare(frame: Any, resolution: Resolution) -> Any:
             raise ScenarioError(f"column {name} is {kind}, not text; cast it to String")
         if row.entity:
             frame = frame.with_columns(_keys(frame, name, row.entity))
+        elif row.choices:
+            frame = frame.with_columns(pl.col(name).str.to_lowercase())
         elif not row.is_text and kind == pl.String and isinstance(frame, pl.DataFrame):
             from factorykit.core.units import parse_column
 

@@ -173,6 +173,8 @@ def test_a_query_is_limited_in_time_and_memory():
         fk.sql("select list(range) from range(100000000)", max_bytes=5e7)
     with pytest.raises(QueryError, match="the result has more than 3,125,000 rows"):
         fk.sql("from range(10000000)", max_bytes=5e7)
+    with pytest.raises(QueryError, match="the tables need more than max_bytes"):
+        fk.sql("from training_runs", max_bytes=1e6)
     for limit in ("timeout_s", "max_bytes"):
         with pytest.raises(ScenarioError, match=f"{limit} must be above 0, got -1"):
             fk.sql("select 1", **{limit: -1})

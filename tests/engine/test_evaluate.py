@@ -327,3 +327,12 @@ def test_facts_of_a_run_that_other_inputs_replace_are_no_mistake() -> None:
     found = fk.evaluate(HALF, "training_days", assume=True)
     for known in ({"active_parameters": 7e10, "nodes": 256.0}, {"training_flop": 6.0 * 7e10 * 15e12}):
         assert fk.evaluate(HALF | {"parameters": 5e11} | known, "training_days", assume=True) == found
+
+
+def test_a_choice_is_read_in_any_case_in_a_mapping_and_in_frames() -> None:
+    given = {"accelerator": "H100", "accelerators": 64.0, "precision": "FP8"}
+    expected = fk.evaluate({**given, "precision": "fp8"}, "cluster_peak_flop_per_s")["cluster_peak_flop_per_s"]
+    frame = pl.DataFrame([given])
+    found = [fk.evaluate(rows, "cluster_peak_flop_per_s") for rows in (frame, frame.lazy())]
+    assert [rows.lazy().collect()["cluster_peak_flop_per_s"].item() for rows in found] == [expected] * 2
+    assert fk.evaluate(given, "cluster_peak_flop_per_s")["cluster_peak_flop_per_s"] == expected

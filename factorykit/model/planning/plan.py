@@ -141,7 +141,7 @@ def plan(
     acquire
         ``"rent"``, ``"own"`` or both; by default rent, and own where a budget is given that may buy machines.
     sites
-        Countries to choose from, by their codes; each brings the carbon of its grid and its price of electricity.
+        Countries to choose from, by code or name; each brings the carbon of its grid and its price of electricity.
     tiers
         Checkpoints on remote storage, ``"one"``, or also in nodes or peers, ``"two"``; or both to choose from. With two
         tiers the interval is that between near checkpoints.
@@ -198,11 +198,13 @@ def plan(
         "using": using,
         "calibration": calibration,
         "framework": framework,
+        "draws": None if draws == DRAWS else draws,
+        "seed": seed or None,
     }
     asked = {name: _as_list(value) for name, value in asked.items() if value is not None}
     if boolean("as_run", as_run):
         asked, given = _as_published(model, asked, given)
-    request, checked = _read(model, asked, given, draws, seed)
+    request, checked = _read(model, asked, given)
     result = _largest(request) if isinstance(model, str) and model == LARGEST else _answer(request)
     _warn_of_unused(request, checked)
     return result
@@ -216,9 +218,7 @@ def _as_published(model: Any, asked: dict[str, Any], given: dict[str, Any]) -> t
     return {name: value for name, value in published.items() if name not in replaced} | asked, run | given
 
 
-def _read(
-    model: Any, asked: Mapping[str, Any], given: Mapping[str, Any], draws: int, seed: int
-) -> tuple[Request, set[str]]:
+def _read(model: Any, asked: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Request, set[str]]:
     """Return the validated request, and the given quantities that some plan must use."""
     check_not_both({name: asked[name] for name, same in SAME.items() if name in asked and same in given}, SAME)
     fixed = dict(given)
@@ -254,8 +254,8 @@ def _read(
         objective=_objective(objective) if objective else limits.objective(has_counts=counts is not None),
         using=question.using,
         distributions=distributions,
-        draws=integer("draws", draws, 2, MAX_DRAWS),
-        seed=integer("seed", seed),
+        draws=integer("draws", asked.get("draws", DRAWS), 2, MAX_DRAWS),
+        seed=integer("seed", asked.get("seed", 0)),
         arguments=(model, {**asked, **given}),
         calibration=calibration if isinstance(calibration, Calibration) else None,
         framework=None if framework is None else framework_named(framework),

@@ -14,7 +14,8 @@ from factorykit.core.errors import ScenarioError
 from factorykit.data.identifiers import identify, known_key
 from factorykit.data.tables import table
 from factorykit.formulas.compute import training_flop
-from factorykit.model.performance.training_runs import LONG_SEQUENCE, LONG_YEAR, SHORT_SEQUENCE, software_year
+from factorykit.model.performance.run_architectures import usual_sequence_length
+from factorykit.model.performance.run_cells import software_year
 from factorykit.model.planning.candidates import nearest_batch
 
 START_LAG: Final = 0.5
@@ -24,7 +25,7 @@ DEFAULT_DAYS: Final = 45.0
 """Duration from which the number of accelerators follows where a source does not state it."""
 MIN_ACCELERATORS, MAX_ACCELERATORS = 8, 16_384
 """Bounds of that number, a power of two."""
-RECIPE: Final = ("precision", "seq_len", "global_batch_tokens")
+RECIPE: Final = ("precision", "recompute", "seq_len", "global_batch_tokens")
 """Columns of the table of measured runs that a plan takes over."""
 STATED: Final = ("run", "model", "source", "locator", "as_of", "address", "accelerator", "tokens", "parameters")
 
@@ -58,7 +59,7 @@ def published_runs() -> pl.DataFrame:
 
 def recipe(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sequence length, batch, number format and software of a published run, where known."""
-    stated = ("precision", "sequence_length", "software_year")
+    stated = ("precision", "sequence_length", "software_year", "recompute")
     values = {name: run[name] for name in stated if run.get(name) is not None}
     if run.get("batch_tokens"):
         sequences = run["batch_tokens"] / run["sequence_length"]
@@ -112,7 +113,7 @@ def _published(row: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, A
         wanted = 2.0 ** round(math.log2(hours * SECONDS_PER_HOUR / (DEFAULT_DAYS * SECONDS_PER_DAY)))
         count = min(max(wanted, MIN_ACCELERATORS), MAX_ACCELERATORS)
     days = row["wall_days"] or hours * SECONDS_PER_HOUR / SECONDS_PER_DAY / count
-    sequence = stated["seq_len"] or (LONG_SEQUENCE if year >= LONG_YEAR else SHORT_SEQUENCE)
+    sequence = stated["seq_len"] or usual_sequence_length(year)
     return {
         **{name: row[name] for name in STATED},
         "architecture": architecture,
@@ -121,6 +122,7 @@ def _published(row: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, A
         "training_flop": training_flop(active, row["tokens"]),
         "software_year": max(year - START_LAG, MIN_SOFTWARE_YEAR),
         "precision": stated["precision"],
+        "recompute": stated["recompute"],
         "sequence_length": sequence,
         "batch_tokens": stated["global_batch_tokens"],
         "measured_days": days,

@@ -32,8 +32,10 @@ HEAD_SIZE: Final = 128.0
 KV_HEADS: Final = 8.0
 FFN_OVER_HIDDEN: Final = 3.5
 """Width of the feed-forward block over the hidden size in Llama 3 8B and 70B."""
-EXPERTS_STEP: Final = 8
-"""Step of the number of experts, so that they divide over accelerators."""
+EXPERTS_STEP: Final = 8.0
+"""Largest step of the number of experts, so that they divide over accelerators."""
+SIZE_STEP: Final = 0.1
+"""Share of a size that a step of the number of experts stays below; few large experts come one by one."""
 
 
 def model_of(model: Any) -> Scenario:
@@ -136,9 +138,14 @@ def mixture(parameters: float, active: float | None = None) -> Scenario:
     before, fewer = float(shape["experts"]), float(shape["experts"]) - 1.0
     expert_parameters = sizes[nearest] - evaluate(shape | {"experts": fewer}, "parameters")["parameters"]
     wanted = before + (parameters - sizes[nearest]) / expert_parameters
-    shape["experts"] = max(round(wanted / EXPERTS_STEP), 1) * float(EXPERTS_STEP)
+    step = EXPERTS_STEP
+    while step > 1.0 and step * expert_parameters > SIZE_STEP * parameters:
+        step /= 2.0
+    shape["experts"] = max(round(wanted / step), 1) * step
     label = f"{_size(parameters)} mixture"
     if active is not None:
+        if active > parameters:
+            raise ScenarioError(f"{_size(active)} active parameters are more than all {_size(parameters)}")
         more = (active - evaluate(shape, "active_parameters")["active_parameters"]) / expert_parameters
         visited = max(round(float(shape["experts_per_token"]) + more), 1)
         shape["experts_per_token"] = min(float(visited), float(shape["experts"]))

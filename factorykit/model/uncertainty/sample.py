@@ -208,14 +208,19 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     >>> import polars as pl
     >>> exceedance(pl.DataFrame({"pue": [1.1, 1.2, 1.3, 1.4]}), "pue").rows()
     [(1.1, 0.75), (1.2, 0.5), (1.3, 0.25), (1.4, 0.0)]
+    >>> exceedance(pl.DataFrame({"spare_nodes": [1.0, 1.0, 2.0, 1.0]}), "spare_nodes").rows()
+    [(1.0, 0.25), (2.0, 0.0)]
     """
     frame = _sampled(frame, [string("output", output)])
+    if not frame.schema[output].is_numeric():
+        raise ScenarioError(f"column {output} is {frame.schema[output]}, not numeric; give an output that is a number")
     if integer("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
     results = frame.select(output).drop_nulls().drop_nans().sort(output)
     if results.is_empty():
         raise ScenarioError(f"{output} has no result in any of {frame.height} draws; evaluate one to see the reason")
     curve = results.with_columns(exceedance=1.0 - pl.int_range(1, pl.len() + 1) / pl.len())
+    curve = curve.unique(output, keep="last", maintain_order=True)
     if curve.height <= points:
         return curve
     return curve[[round(i * (curve.height - 1) / (points - 1)) for i in range(points)]]

@@ -197,6 +197,7 @@ def model_script() -> str:
             "ratio": models.FFN_OVER_HIDDEN,
             "mixtures": models.mixtures(),
             "together": models.EXPERTS_STEP,
+            "sizeStep": models.SIZE_STEP,
         },
         "outputs": {"rent": outputs("rent"), "own": [OWNED.get(name, name) for name in outputs("own")]},
         "settled": {way: _settled(way) for way in WAYS},

@@ -42,14 +42,17 @@ function dense(model, parameters) {
 
 // The known mixture of experts nearest in size, with other numbers of experts and of experts per token.
 function mixture(model, parameters, active) {
-  const { mixtures, together } = model.sizes;
+  const { mixtures, together, sizeStep } = model.sizes;
   const far = ([, size]) => Math.abs(Math.log(size / parameters));
   const [nearest, size] = Object.entries(mixtures).reduce((closest, other) => (far(other) < far(closest) ? other : closest));
   const known = named(model, nearest);
   const expertSize = size - model.chain({ ...known, experts: known.experts - 1 }).parameters;
-  const experts = Math.max(Math.round((known.experts + (parameters - size) / expertSize) / together), 1) * together;
+  let step = together;
+  while (step > 1 && step * expertSize > sizeStep * parameters) step /= 2;
+  const experts = Math.max(Math.round((known.experts + (parameters - size) / expertSize) / step), 1) * step;
   const shape = { ...known, experts };
   if (active === null) return shape;
+  if (active > parameters) throw new Error(`${active} active parameters are more than all ${parameters}`);
   const more = (active - model.chain(shape).active_parameters) / expertSize;
   return { ...shape, experts_per_token: Math.min(Math.max(Math.round(known.experts_per_token + more), 1), experts) };
 }

@@ -12,7 +12,7 @@ import pytest
 import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.engine import progress
-from factorykit.model.performance import training_runs
+from factorykit.model.performance import run_architectures
 from factorykit.model.planning.summary import LITTLE_MEASURED
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
@@ -279,6 +279,12 @@ def test_a_price_given_for_several_accelerators_causes_a_warning() -> None:
     fk.plan("llama3_8b", chips="h100_sxm", **asked)
 
 
+def test_the_code_of_a_plan_has_its_draws_and_seed() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "counts": [64]}
+    assert "draws=4,\n    seed=3," in fk.plan("llama3_8b", **asked, draws=4, seed=3).code
+    assert "seed" not in fk.plan("llama3_8b", **asked, draws=4).code
+
+
 def test_a_plan_on_a_chip_of_ones_own_is_named_as_such() -> None:
     mine = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s")
     found = fk.plan("llama3_8b", tokens="1T", counts=[64], draws=2, **mine)
@@ -386,9 +392,9 @@ def test_a_plan_of_a_hybrid_names_the_number_of_measured_models(model: str, monk
     for result in ("wall_days", "run_cost_usd"):
         assert best[f"{result}_low"] < best[result] < best[f"{result}_high"]
     assert best["wall_days_high"] / best["wall_days_low"] > 2.0
-    assert training_runs.models_measured(LITTLE_MEASURED) == 1
+    assert run_architectures.models_measured(LITTLE_MEASURED) == 1
     assert "one is measured" in str(planned)
-    monkeypatch.setattr(training_runs, "models_measured", lambda parts: len(parts))
+    monkeypatch.setattr(run_architectures, "models_measured", lambda parts: len(parts))
     assert "two are measured" in str(planned)
 
 

@@ -80,3 +80,14 @@ def test_a_search_takes_a_size_as_a_plan_does() -> None:
         for model in ("8.03B", {**model_of("8.03B"), "sequence_length": 4096.0})
     )
     assert sized.equals(named)
+
+
+@pytest.mark.parametrize("billions", [30, 47, 60, 70, 90, 120, 200, 400, 600, 1000, 2000])
+def test_a_mixture_has_the_requested_size(billions: int) -> None:
+    found = fk.evaluate(model_of(f"{billions}B mixture"), "parameters")["parameters"]
+    assert found == pytest.approx(billions * 1e9, rel=0.04)
+
+
+def test_more_active_parameters_than_parameters_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="80B active parameters are more than all 70B"):
+        model_of("70B A80B")
