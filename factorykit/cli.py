@@ -231,7 +231,7 @@ def _parser() -> argparse.ArgumentParser:
         ("tpot", "greatest time per output token, such as '25 ms'"),
         ("input-tokens", "tokens of a prompt (default 1024)"),
         ("output-tokens", "tokens of an answer (default 1024)"),
-        ("precision", "number format of the weights: bf16, fp8, fp4 or int4 (default fp8)"),
+        ("precision", "number format of the weights: bf16, fp8, int8, fp4 or int4 (default fp8)"),
         ("engine", "vllm, sglang or trtllm (default vllm)"),
         ("objective", "cost_usd_per_h, accelerators or j_per_token (default cost_usd_per_h)"),
     ):

@@ -14,6 +14,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import as_list
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers.accelerators import BROUGHT
 from factorykit.engine.question import Question
 from factorykit.model.planning.summary import Plan
 from factorykit.model.post_training.plan import PostTrainingPlan
@@ -75,7 +76,7 @@ def life(
     if not rows:
         raise ScenarioError("life needs at least one stage, a result of plan, post_train or serve")
     most = max(row["accelerators"] for row in rows)
-    size = most if fleet is None else float(quantity("accelerators").check(fleet))
+    size = most if fleet is None else _whole(fleet)
     if fleet is not None:
         _check_one_chip(*stages)
     if size < most:
@@ -116,7 +117,7 @@ def shared_fleet(
     serving, training
         Results of :func:`factorykit.serve`, and of :func:`factorykit.plan` or :func:`factorykit.post_train`.
     requests_per_s
-        A trace, or the load of each hour of a day.
+        A trace, or the load of each hour of a day, of which some may be 0.
     fleet
         Accelerators :math:`F`; by default those that serving needs in its busiest hour.
 
@@ -152,11 +153,13 @@ def shared_fleet(
         raise ScenarioError(f"serving must be a result of serve, and training one of plan or post_train, got {got}")
     _check_one_chip(serving, training)
     given = requests_per_s.hourly() if isinstance(requests_per_s, Trace) else as_list("requests_per_s", requests_per_s)
-    rates = [float(quantity("requests_per_s").check(rate)) for rate in given]
+    rates = [0.0 if rate == 0 else float(quantity("requests_per_s").check(rate)) for rate in given]
+    if not rates:
+        raise ScenarioError("requests_per_s must have the load of at least one hour, got none")
     plan, row = serving.best, _row(training, 0.0)
     most = plan["users_per_accelerator"] * plan["replica_accelerators"] * plan["requests_per_s"] / plan["users"]
     busy = [math.ceil(rate / most - 1e-6) * plan["replica_accelerators"] for rate in rates]
-    size = max(busy, default=0.0) if fleet is None else float(quantity("accelerators").check(fleet))
+    size = max(busy) if fleet is None else _whole(fleet)
     best, whole = _best(training), row["accelerators"]
     replica = math.prod(best[name] for name in ("tensor_parallel", "context_parallel", "pipeline_parallel"))
     trainers, rollouts = (best.get(f"{side}_accelerators") or whole for side in ("trainer", "rollout"))
@@ -166,13 +169,12 @@ def shared_fleet(
     free = [group * (min(size - occupied, whole) // group) for occupied in busy]
     fitting = {number for number in set(free) if number >= least and _fits(training, number / whole)}
     free = [number if number in fitting else 0.0 for number in free]
-    changes = sum(a != b for a, b in pairwise([*free, *free[:1]])) * 24.0 / max(len(free), 1)
+    changes = sum(a != b for a, b in pairwise([*free, *free[:1]])) * 24.0 / len(free)
     left = 1.0 - changes * float(quantity("restart_s").default or 0.0) / SECONDS_PER_DAY
-    if not free or size < max(busy) or max(free) <= 0.0:
+    if size < max(busy) or max(free) <= 0.0:
         raise ScenarioError(
-            f"fleet = {size:,.0f} is too small: serving needs {max(busy, default=0.0):,.0f} in its busiest hour and "
-            f"{min(busy, default=0.0):,.0f} in its quietest, and the training a multiple of {group:,.0f} on which it "
-            "fits in memory"
+            f"fleet = {size:,.0f} is too small: serving needs {max(busy):,.0f} in its busiest hour and "
+            f"{min(busy):,.0f} in its quietest, and the training a multiple of {group:,.0f} on which it fits in memory"
         )
     hours = {"hour": map(str, range(len(rates))), "requests_per_s": rates, "serving_accelerators": busy}
     frame = pl.DataFrame({**hours, "training_accelerators": free}, strict=False)
@@ -190,8 +192,20 @@ def _best(stage: Any) -> dict[str, Any]:
     return stage.best.row(0, named=True) if isinstance(stage, Plan) else stage.best
 
 
+def _whole(fleet: float | str) -> float:
+    if (size := float(quantity("accelerators").check(fleet))) % 1.0:
+        raise ScenarioError(f"fleet = {size!r} is not whole")
+    return size
+
+
+def _chip(stage: Any) -> str:
+    given = stage.request.given if isinstance(stage, Plan) else ()
+    own = getattr(stage, "has_own_values", not BROUGHT.keys().isdisjoint(given))
+    return _best(stage)["accelerator"] + " with values of your own" * own
+
+
 def _check_one_chip(*stages: Any) -> None:
-    if len(chips := list(dict.fromkeys(_best(stage)["accelerator"] for stage in stages))) > 1:
+    if len(chips := list(dict.fromkeys(map(_chip, stages)))) > 1:
         raise ScenarioError(f"a fleet has one kind of accelerator, got {' and '.join(chips)}; plan for one of them")
 
 

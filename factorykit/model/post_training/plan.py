@@ -26,8 +26,8 @@ OFFLINE: Final = ("sft", "dpo")
 """Algorithms that train on given sequences: no rollouts, no exchange of weights."""
 WIDTHS: Final = tuple(float(2**power) for power in range(6))
 """Tensor parallelism of a rollout replica."""
-EIGHTHS: Final = range(1, 8)
-"""Parts of the accelerators that rollouts may have, in eighths."""
+TRAINERS: Final = (1.0, 2.0, 3.0, *(part * 2.0**power for power in range(18) for part in range(4, 8)))
+"""Accelerators that a trainer apart from rollouts may have: of any number, so that more of them are never slower."""
 
 
 @dataclass(frozen=True)
@@ -206,17 +206,14 @@ def _active(shape: Mapping[str, Any]) -> float:
 
 
 def _splits(read: dict[str, float], algorithm: str) -> Iterator[tuple[float, float]]:
-    """Yield accelerators of the trainer and of rollouts: all for both on policy, otherwise eighths in whole nodes."""
+    """Yield accelerators of the trainer and of rollouts: all for both on policy, otherwise rollouts have the rest."""
     count = read["accelerators"]
     if algorithm in OFFLINE:
         yield count, 0.0
     elif read["policy_lag_steps"] == 0.0:
         yield count, count
     else:
-        unit = 8.0 if count > 8.0 else 1.0
-        for part in dict.fromkeys(unit * round(count * eighth / 8.0 / unit) for eighth in EIGHTHS):
-            if 0.0 < part < count:
-                yield count - part, part
+        yield from ((part, count - part) for part in TRAINERS if part < count)
 
 
 def _candidates(

@@ -48,11 +48,7 @@ def parts(step: Step) -> dict[str, Any]:
     memory = evaluate(half, MEMORY, assume=True)
     tail = evaluate({**rollout, "requests_in_memory": memory["requests_in_memory"]}, TAIL, assume=True)
     running = {**rollout, "concurrent_requests": tail["running_requests"]}
-    decode = evaluate(running, DECODE, assume=True)
-    return {
-        **known,
-        **{name: values[name] for values in (memory, tail, decode) for name in GENERATED if name in values},
-    }
+    return {**known, **memory, **tail, **evaluate(running, DECODE, assume=True)}
 
 
 def times(part: Mapping[str, Any], constants: Mapping[str, float]) -> dict[str, Any]:
@@ -150,8 +146,7 @@ def predicted(steps: Sequence[Step]) -> list[dict[str, Any]]:
     for step in steps:
         part = parts(step)
         durations = times(part, fitted())
-        bounds = interval(durations["post_training_step_s"], half)
-        rows.append({**part, **durations, **bounds})
+        rows.append({**part, **durations, **interval(durations["post_training_step_s"], half)})
     return rows
 
 

@@ -55,14 +55,12 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
     apart = dict(zip(published().rows, without, strict=True)) if rows is None else {}
     results = []
     for number, row in enumerate(frame.iter_rows(named=True)):
-        reason: str | None = None
-        times: dict[str, float] = {}
+        found: dict[str, Any] = {"id": str(row.get("id") or number), "measured_s": row.get("step_time_s")}
         try:
-            times = interval(float(apart[number]), half) if number in apart else _alone(row)
+            found |= interval(float(apart[number]), half) if number in apart else _alone(row)
         except (FactorykitError, ValueError, TypeError) as error:
-            reason = str(error)
-        measured = row.get("step_time_s")
-        results.append({"id": str(row.get("id") or number), **times, "measured_s": measured, "reason": reason})
+            found["reason"] = str(error)
+        results.append(found)
     numbers = ("step_s", "step_low_s", "step_high_s", "measured_s")
     schema = {"id": pl.String, **dict.fromkeys(numbers, pl.Float64), "reason": pl.String}
     compared = pl.DataFrame(results, schema=schema, strict=False)

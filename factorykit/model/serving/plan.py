@@ -205,7 +205,7 @@ def serve(
     input_tokens, output_tokens
         Tokens of a request, mean; by default those of the trace, else 1,024.
     precision
-        Number format of the weights: bf16, fp8, fp4 or int4. A chip without FP4 units treats fp4 as int4.
+        Number format of the weights: bf16, fp8, int8, fp4 or int4. A chip without FP4 units treats fp4 as int4.
     engine
         vllm, sglang or trtllm.
     objective
@@ -274,6 +274,8 @@ def serve(
         )
     question = Question.read({**shape, **asked, **given}, assume=True)
     question.check_consistency()
+    if (stages := float(question.values.get("pipeline_parallel", 1.0))) % 1.0 or stages > max(STAGES):
+        raise ScenarioError(f"pipeline_parallel = {stages:g} must be whole and at most {max(STAGES)}")
     if (share := float(question.values.get("serving_load_share", 0.0))) > MAX_LOAD_SHARE:
         warn(
             f"serving_load_share = {share:g}: no latency includes the wait for replicas; give up to {MAX_LOAD_SHARE:g}"

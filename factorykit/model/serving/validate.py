@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 import polars as pl
 
-from factorykit.core import validation
-from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.core import units, validation
+from factorykit.core.errors import MISSPELT_SIMILARITY, FactorykitError, ScenarioError, nearest, short_repr, warn
 from factorykit.core.extras import need
+from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
+from factorykit.model.performance import source_terms
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import read_point
 
@@ -25,6 +29,8 @@ MEASURED: Final = {
     "tokens_per_s_error": ("tokens_per_s", "tokens_per_s", 1.0),
 }
 """Predicted and measured column of each error, and the scale of the latter."""
+READ_AS: Final = {1e-3: ("time_to_first_token_s", "milliseconds"), 1.0: ("output_tokens_per_s", "tokens per second")}
+"""Quantity as which a measured cell with a unit is read, and the unit of its column in words, by that scale."""
 PUBLISHED: Final = {
     "ID": "id",
     "Model": "benchmark",
@@ -82,14 +88,40 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     frame = validation.frame("rows", rows)
     if frame.is_empty():
         raise ScenarioError("rows must have at least one row, got none")
-    frame = frame.rename(
-        {old: new for old, new in PUBLISHED.items() if old in frame.columns and new not in frame.columns}
-    )
+    frame = frame.rename({old: new for old, new in PUBLISHED.items() if old in frame and new not in frame})
+    frame = frame.with_columns([_measured(frame[name], scale) for _, name, scale in MEASURED.values() if name in frame])
     if "scenario" in frame.columns:
+        _warn_of_misspelt(frame.columns, {*PUBLISHED.values(), "weight_data_types"})
         return _results(frame, shipped=False)
     if "system" not in frame.columns:
         raise ScenarioError("rows must have the columns of the table serving_points or of inference_results")
+    _warn_of_misspelt(frame.columns, {*table("serving_points").collect_schema(), "silicon_data_source", "tokens_per_s"})
     return _points(frame, shipped=False)
+
+
+def _warn_of_misspelt(columns: list[str], known: set[str]) -> None:
+    """Warn of columns that are not read and nearly have the name of one that is missing."""
+    missing = {name.removeprefix("silicon_"): name for name in sorted(known.difference(columns))}
+    for column in columns:
+        if column not in known and (close := nearest(column.removeprefix("silicon_"), missing, MISSPELT_SIMILARITY)):
+            warn(f"column {column} is not read; nearest is {missing[close]!r}")
+
+
+def _measured(cells: pl.Series, scale: float) -> pl.Series:
+    """Return a measured column as numbers above 0, and warn of other cells, which nothing is compared with."""
+    known_as, unit = READ_AS[scale]
+
+    def number(text: str) -> float | None:
+        value = source_terms.number(text)
+        with contextlib.suppress(ScenarioError):
+            value = units.parse(quantity(known_as), text) / scale if value is None else value
+        return value if value and 0.0 < value < math.inf else None
+
+    read = {text: number(text) for text in map(str, cells)}
+    if lost := [text for text, value in read.items() if value is None and text not in ("", "None")]:
+        stated = f"{', '.join(map(short_repr, lost[:3]))} {'is' if len(lost) == 1 else 'are'}"
+        warn(f"{cells.name} = {stated} not compared; give {unit} above 0")
+    return pl.Series(cells.name, [read[str(cell)] for cell in cells], pl.Float64)
 
 
 def _read(frame: pl.DataFrame, reader: Callable[..., Any]) -> tuple[list[int], list[Any], list[str | None]]:

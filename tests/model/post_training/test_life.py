@@ -28,10 +28,7 @@ def test_stages_follow_each_other_and_add_up():
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        ({"fleet": 32}, "fleet = 32 is too small: a stage uses 64"),
-        ({"days": -1.0}, "wall_days"),
-    ],
+    [({"fleet": 32}, "32 is too small: a stage uses 64"), ({"fleet": 9.5}, "whole"), ({"days": -1}, "wall_days")],
 )
 def test_missing_inputs_are_named(given, message):
     with pytest.raises(ScenarioError, match=message):
@@ -58,6 +55,10 @@ def test_training_takes_what_serving_leaves_over_the_day():
     left = 1.0 - 2.0 * 600.0 / 86400.0 * (found["training_accelerators"].n_unique() > 2)
     assert total["days"] == pytest.approx(tuned.best["days"] * 64.0 / total["training_accelerators"] / left)
     assert total["usd"] == pytest.approx(tuned.best["usd"] / left)
+    night = fk.shared_fleet(served, tuned, [most] * 12 + [0] * 12, fleet=fleet)
+    assert night["serving_accelerators"][12:24].to_list() == [0.0] * 12
+    with pytest.raises(ScenarioError, match="at least one hour"):
+        fk.shared_fleet(served, tuned, [])
     with pytest.raises(ScenarioError, match="fleet = 1 is too small: serving needs"):
         fk.shared_fleet(served, tuned, [100.0 * most], fleet=1)
 
@@ -84,6 +85,12 @@ def test_a_fleet_has_one_chip_and_plans_of_both_kinds():
             fk.shared_fleet(*wrong)  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match="one kind of accelerator, got h100_sxm and b200"):
         fk.life(tuned, other, fleet=1000)
+    own = fk.accelerator("mine", like="h100_sxm", accelerator_memory_bytes="160 GB")
+    plan, mine = fk.plan("llama3_8b", tokens="1T", chips=own, counts=64, draws=8), fk.serve("llama3_8b", own, load=50.0)
+    assert fk.life(plan, mine, fleet=1000).height == 3
+    for stage in (served, tuned):
+        with pytest.raises(ScenarioError, match="h100_sxm with values of your own"):
+            fk.life(plan, stage, fleet=1000)
 
 
 def test_grams_of_carbon_without_their_unit_are_noticed():

@@ -109,6 +109,8 @@ def test_a_fleet_below_one_replica_is_refused() -> None:
         ({**LOAD, "ttft": 0}, "ttft must be above 0 s, got 0"),
         ({**LOAD, "tpot": "0 ms"}, "tpot must be above 0 s, got 0 ms"),
         ({**LOAD, "chips": []}, "chips must name at least one chip"),
+        ({**LOAD, "pipeline_parallel": 1.5}, "pipeline_parallel = 1.5 must be whole and at most 8"),
+        ({**LOAD, "pipeline_parallel": 9}, "pipeline_parallel = 9 must be whole and at most 8"),
         ({"users": 0}, r"serving_users = 0.0 is outside \(0, inf\); Users must be above 0"),
     ],
 )

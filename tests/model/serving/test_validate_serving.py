@@ -109,11 +109,8 @@ def test_benchmark_results_are_predicted_without_their_system() -> None:
         error = found.filter(scenario=scenario)["tokens_per_s_error"].abs()
         assert error.median() < median
         assert error.quantile(0.9) < p90
-        assert (
-            0.85
-            <= inside.filter(results["scenario"] == scenario).mean()
-            <= (1.0 if scenario == "Interactive" else 0.96)
-        )
+        most = 1.0 if scenario == "Interactive" else 0.96
+        assert 0.85 <= inside.filter(results["scenario"] == scenario).mean() <= most
     assert found["reason"].null_count() == results.height
 
 
@@ -179,13 +176,8 @@ def test_an_unmeasured_chip_has_a_wider_interval_than_a_measured_one() -> None:
 
 
 def test_columns_of_the_publisher_are_read() -> None:
-    row = {
-        "ID": "5.1-1",
-        "Model": "llama2-70b-99",
-        "Scenario": "Offline",
-        "Nodes": 1,
-        "Accelerator": "NVIDIA H200-SXM-141GB",
-    }
+    row = {"ID": "5.1-1", "Model": "llama2-70b-99", "Scenario": "Offline", "Nodes": 1}
+    row |= {"Accelerator": "NVIDIA H200-SXM-141GB"}
     row |= {"a#": "8", "Software": "TensorRT 10.11, CUDA 12.8", "weight_data_types": "fp8"}
     found = fk.validate_serving(pl.DataFrame([row]))
     assert found["tokens_per_s"][0] == pytest.approx(34_000, rel=0.1)  # eight submissions print 33,000 to 35,400
@@ -207,19 +199,10 @@ def test_a_model_is_found_by_its_published_name(model: str, key: str) -> None:
 
 
 def test_a_separate_prefill_has_a_layout_of_its_own() -> None:
-    row = ROW | {
-        "mode": "disagg",
-        "decode_tp_size": 8,
-        "prefill_tp_size": 4,
-        "decode_batch_size": 8,
-        "decode_num_workers": 2,
-    }
-    point = read_point(row)
-    assert (point.decode["tensor_parallel"], point.prefill["tensor_parallel"], point.load["concurrency"]) == (
-        8.0,
-        4.0,
-        16.0,
-    )
+    row = ROW | {"mode": "disagg", "decode_tp_size": 8, "prefill_tp_size": 4}
+    point = read_point(row | {"decode_batch_size": 8, "decode_num_workers": 2})
+    sizes = (point.decode["tensor_parallel"], point.prefill["tensor_parallel"])
+    assert (*sizes, point.load["concurrency"]) == (8.0, 4.0, 16.0)
 
 
 @given(first=st.floats(-3.0, 3.0), following=st.floats(-3.0, 3.0))
@@ -275,6 +258,16 @@ def test_a_word_or_number_that_is_not_understood_is_the_reason_and_no_other_row_
     assert good["reason"] is None
     assert bad["tpot_s"] is None
     assert bad["reason"]
+
+
+def test_measured_cells_are_read_with_their_unit_and_others_and_misspelt_columns_warn() -> None:
+    rows = pl.DataFrame([ROW | {"silicon_ttft_ms": cell} for cell in ("100", "100 ms", "0.1 s")])
+    first, *others = fk.validate_serving(rows)["ttft_error"]
+    assert others == pytest.approx([first] * 2)
+    for wrong in ({"silicon_ttft_ms": -1}, {"silicon_ttft_ms": "abc"}, {"ttft_s": 0.1}, {"tps_size": 8}):
+        row = {name: cell for name, cell in ROW.items() if name != "tp_size"} | wrong
+        with pytest.warns(fk.FactorykitWarning, match="is not compared; give milliseconds|is not read; nearest is"):
+            assert fk.validate_serving(pl.DataFrame([row]))["ttft_error"].item() is None
 
 
 def test_one_output_token_has_no_time_per_output_token() -> None:
