@@ -20,6 +20,9 @@ ENGINE: Final = ("shapes", "draws", "rank", "engine", "serve")
 PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "worker", "page")
 LONG: Final = re.compile(r"(?<![\w.])\d+\.\d{9,}(?:e-?\d+)?")
 """Numbers of a script with more digits than are useful."""
+SPACED: Final = re.compile(r" (=>|===|!==|&&|\|\||\?\?) |(?<=\)) (?=\{)")
+DECLARED: Final = re.compile(r"\b(const|let) (\w+) = ")
+"""Spaces that a script does not need, where no text has them."""
 FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 
 
@@ -42,6 +45,7 @@ def page_script(name: str, model: str, engine: Iterable[str], data: Mapping[str,
         "})();\n",
     ]
     text = re.sub(r"(?<=[;{,])\n", "", bundle.MARGIN.sub("", "\n".join(lines)))
+    text = DECLARED.sub(r"\1 \2=", SPACED.sub(r"\1", text))
     return LONG.sub(lambda number: f"{float(number[0]):.11g}", text)
 
 

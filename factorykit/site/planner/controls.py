@@ -213,7 +213,7 @@ def page_data() -> dict[str, Any]:
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
         "costs": {way: list(names) for way, names in COSTS.items()},
         "quantities": {
-            name: [*words(quantity(name)), *([quantity(name).meaning] if name in named else [])]
+            name: words(quantity(name), with_meaning=name in named)
             for name in dict.fromkeys([*shown, *shaped, *LIMITS])
             if name not in unfolded
         },
@@ -373,9 +373,10 @@ def _units(row: Quantity) -> dict[str, float]:
     return factors | ({"m": 60.0} if row.unit == "s" else {})
 
 
-def words(row: Quantity) -> list[Any]:
-    """Return label and units of a quantity."""
-    return [row.label, "year" if row.is_year else row.unit, row.display_unit, row.display_scale]
+def words(row: Quantity, *, with_meaning: bool = False) -> list[Any]:
+    """Return label and unit of a quantity, and where they are needed its display unit and scale, and its meaning."""
+    all_words = [row.label, "year" if row.is_year else row.unit, row.display_unit, row.display_scale, row.meaning]
+    return all_words[: 5 if with_meaning else 4 if row.display_unit else 2]
 
 
 def _step(step: Step) -> list[Any]:

@@ -41,7 +41,7 @@ export function lasting(value) {
 }
 
 // words: label, unit, display unit, display scale, as in the page data. Same rules as Quantity.text of Python.
-export function text([, unit, shown, scale], value, digits = 3) {
+export function text([, unit, shown, scale = 1], value, digits = 3) {
   if (typeof value === "string") return value;
   if (value == null || !Number.isFinite(value)) return "–";
   if (unit === "year") return `${Number(value.toFixed(2))}`;
@@ -72,7 +72,7 @@ export function span(words, ends) {
 
 // The text of a field: short, and parsed back to the same value.
 export function typed(words, value, digits = 6) {
-  const [, unit, shown, scale] = words;
+  const [, unit, shown, scale = 1] = words;
   if (typeof value === "string") return value.split("..").map((end) => typed(words, Number(end), digits)).join(" to ");
   const brief = timeOf(unit, scale, value);
   if (brief) return `${Number(brief[0].toPrecision(digits))} ${brief[1]}`;
