@@ -172,15 +172,16 @@ def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
     kind = next((kind for kind, (of, *_) in KINDS.items() if of == name), None)
     key = (kind and known_key(kind, key)) or key
-    sources, frame = fk.sources(name, key), fk.table(name).collect()
+    sources, frame = fk.sources(name, key), fk.table(name)
     if key is not None:
         frame = frame.filter(pl.any_horizontal(pl.col(pl.String) == key))
-    shown = frame.head(_rows(rows)).to_dicts()
-    if key is None and "source" in frame.columns:
+    shown = frame.head(_rows(rows)).collect().to_dicts()
+    columns, height = frame.collect_schema().names(), frame.select(pl.len()).collect().item()
+    if key is None and "source" in columns:
         sources = sources.filter(pl.col("source").is_in({row["source"] for row in shown}))
     cited = sources.unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
     ends = _ends(shown[0]) if key and shown else {}
-    return _answer(shown, _units(frame.columns), ends, [], cited, rows=frame.height)
+    return _answer(shown, _units(columns), ends, [], cited, rows=height)
 
 
 def sql(query: str) -> dict[str, Any]:

@@ -190,16 +190,19 @@ def sql_over(
     import duckdb
 
     settings: dict[str, Any] = {"python_enable_replacements": "false", "memory_limit": _bytes(MAX_FILE_QUERY_BYTES)}
-    known, columns = f"known {'are' if len(views) > 1 else 'is'} {', '.join(views)}", list[str]()
+    known = f"known {'are' if len(views) > 1 else 'is'} {', '.join(views)}"
+
+    def columns() -> Iterator[str]:
+        return (column for name in views for column in database.sql(f"FROM {name}").columns)
+
     with (
         duckdb.connect(config=settings) as database,
-        _query_errors(lambda error: f"{_explain(error, columns)}; {known}"),
+        _query_errors(lambda error: f"{_explain(error, columns())}; {known}"),
     ):
         if is_object(folder):
             database.register_filesystem(folder.fs)  # type: ignore[attr-defined]
         for name, view in views.items():
             database.execute(f"CREATE VIEW {name} AS {view}")
-            columns += database.sql(f"FROM {name}").columns
         database.execute(f"SET allowed_directories = [{quoted(folder)}]")
         for lock in LOCKS:
             database.execute(lock)

@@ -173,6 +173,8 @@ BROUGHT: Final[Mapping[str, Callable[[Mapping[str, Any], str], float | None]]] =
     }
 )
 """Specifications, and how each is read from the row of an accelerator; None where the tables have no value."""
+OWN_VALUES: Final = " with values of your own"
+"""Words after the name of an accelerator of which specifications are given."""
 TABLE_OF: Final = MappingProxyType(
     {
         "gemm_ceiling": "ceilings",

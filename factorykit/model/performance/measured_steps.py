@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -61,18 +62,30 @@ def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr
     """Return a column as numbers above zero and up to ``most``; other cells are null."""
     number = pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.Float64)
     if rows.schema.get(name) == pl.String:
-        number = number.map_elements(lambda text: _number_in(name, text), return_dtype=pl.Float64)
+        _, known_as, unit = MEASURED.get(name, ("", None, 1.0))
+        number = number.map_elements(lambda text: measured_number(text, known_as, unit), return_dtype=pl.Float64)
     number = number.cast(pl.Float64, strict=False)
     return pl.when((number > 0.0) & (number <= most)).then(number)
 
 
-def _number_in(name: str, text: str) -> float | None:
-    """Return the number in a cell, in the unit of its column where the cell has another, or None."""
-    plain, (_, known_as, unit) = source_terms.number(text), MEASURED.get(name, ("", None, 1.0))
+def measured_number(text: str, known_as: str | None, unit: float) -> float | None:
+    """Return the number in a cell, or None; a cell with a unit is read as a quantity and divided by the column's unit.
+
+    >>> measured_number("17.5", "step_s", 1.0), measured_number("400 TFLOP/s", "peak_flop_per_s", 1e12)
+    (17.5, 400.0)
+    """
+    plain = source_terms.number(text)
     if plain is None and known_as:
         with contextlib.suppress(ScenarioError):
             return units.parse(quantity(known_as), text) / unit
     return plain
+
+
+def warn_of_lost(name: str, cells: Sequence[Any], unit: str) -> None:
+    """Warn of measured cells that are not numbers of their column, which nothing is compared with."""
+    if cells:
+        stated = ", ".join(map(short_repr, cells[:3]))
+        warn(f"{name} = {stated} {'is' if len(cells) == 1 else 'are'} not compared; give {unit} above 0")
 
 
 def _warn_of_unread(rows: pl.DataFrame) -> None:
@@ -81,11 +94,7 @@ def _warn_of_unread(rows: pl.DataFrame) -> None:
         read = positive(rows, name, 1.0 if name in ("mfu", "hfu") else MAX_NUMBER)
         given = pl.col(name).cast(pl.String, strict=False)
         lost = rows.filter(given.is_not_null() & (given != "") & read.is_null())[name].unique(maintain_order=True)
-        if not lost.is_empty():
-            cells = ", ".join(map(short_repr, lost.head(3)))
-            warn(
-                f"{name} = {cells} {'is' if lost.len() == 1 else 'are'} not compared; give {MEASURED[name][0]} above 0"
-            )
+        warn_of_lost(name, lost.to_list(), MEASURED[name][0])
 
 
 def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:

@@ -18,6 +18,7 @@ from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers.accelerators import BROUGHT
 from factorykit.engine.providers.defaults import defaults
 from factorykit.engine.question import Question, read_value
 from factorykit.model.economics.rent import PRICE, offered
@@ -166,6 +167,11 @@ class Request:
     def layout_choices(self) -> dict[str, list[Any]]:
         """Choices of parts of a layout."""
         return {name: values for name, values in self.choices.items() if name in PARTS}
+
+    @property
+    def has_own_values(self) -> bool:
+        """Whether values of the chip were given."""
+        return not BROUGHT.keys().isdisjoint(self.given)
 
     @property
     def is_soonest(self) -> bool:

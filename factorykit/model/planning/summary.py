@@ -20,7 +20,7 @@ from factorykit.core.validation import frame
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.engine.evaluate import evaluate, explain
 from factorykit.engine.explanation import Explanation
-from factorykit.engine.providers.accelerators import BROUGHT, chips
+from factorykit.engine.providers.accelerators import OWN_VALUES, chips
 from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE, rent
 from factorykit.model.performance.layout_features import LOCAL_CORRECTION
@@ -527,7 +527,7 @@ def _alternative(plan: Plan, row: dict[str, Any], best: dict[str, Any]) -> str:
 
 
 def _chip(plan: Plan, row: dict[str, Any]) -> str:
-    own = " with values of your own" if any(name in BROUGHT for name in plan.request.given) else ""
+    own = OWN_VALUES * plan.request.has_own_values
     return f"{chips()[row['accelerator']]['name']}{own}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
 
 

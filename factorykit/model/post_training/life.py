@@ -14,7 +14,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import as_list
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.evaluate import evaluate
-from factorykit.engine.providers.accelerators import BROUGHT
+from factorykit.engine.providers.accelerators import OWN_VALUES
 from factorykit.engine.question import Question
 from factorykit.model.planning.summary import Plan
 from factorykit.model.post_training.plan import PostTrainingPlan
@@ -199,9 +199,8 @@ def _whole(fleet: float | str) -> float:
 
 
 def _chip(stage: Any) -> str:
-    given = stage.request.given if isinstance(stage, Plan) else ()
-    own = getattr(stage, "has_own_values", not BROUGHT.keys().isdisjoint(given))
-    return _best(stage)["accelerator"] + " with values of your own" * own
+    asked = stage.request if isinstance(stage, Plan) else stage
+    return _best(stage)["accelerator"] + OWN_VALUES * getattr(asked, "has_own_values", False)
 
 
 def _check_one_chip(*stages: Any) -> None:

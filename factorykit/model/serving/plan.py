@@ -16,7 +16,7 @@ from factorykit.core.extras import Plotted, need
 from factorykit.core.validation import one_of, strings
 from factorykit.core.vocabulary import format_number, quantity
 from factorykit.data.identifiers import identify
-from factorykit.engine.providers.accelerators import BROUGHT
+from factorykit.engine.providers.accelerators import BROUGHT, OWN_VALUES
 from factorykit.engine.providers.accelerators import chips as known_chips
 from factorykit.engine.question import Chain, Question
 from factorykit.engine.unused import warn_of_idle, warn_of_shared
@@ -145,7 +145,7 @@ class ServingPlan(Plotted):
         if row["expected_cost_ratio"] > NOTICEABLE_COST:
             likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
-        own = " with values of your own" if self.has_own_values else ""
+        own = OWN_VALUES * self.has_own_values
         dollars, bearing, rate, users = (
             format_number(row[name])
             for name in (*map("usd_per_million_{}_tokens".format, ("output", "served")), "requests_per_s", "users")

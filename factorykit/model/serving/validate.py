@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -10,12 +9,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from factorykit.core import units, validation
-from factorykit.core.errors import MISSPELT_SIMILARITY, FactorykitError, ScenarioError, nearest, short_repr, warn
+from factorykit.core import validation
+from factorykit.core.errors import MISSPELT_SIMILARITY, FactorykitError, ScenarioError, nearest, warn
 from factorykit.core.extras import need
-from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
-from factorykit.model.performance import source_terms
+from factorykit.model.performance.measured_steps import measured_number, warn_of_lost
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import read_point
 
@@ -111,16 +109,10 @@ def _measured(cells: pl.Series, scale: float) -> pl.Series:
     """Return a measured column as numbers above 0, and warn of other cells, which nothing is compared with."""
     known_as, unit = READ_AS[scale]
 
-    def number(text: str) -> float | None:
-        value = source_terms.number(text)
-        with contextlib.suppress(ScenarioError):
-            value = units.parse(quantity(known_as), text) / scale if value is None else value
-        return value if value and 0.0 < value < math.inf else None
-
-    read = {text: number(text) for text in map(str, cells)}
-    if lost := [text for text, value in read.items() if value is None and text not in ("", "None")]:
-        stated = f"{', '.join(map(short_repr, lost[:3]))} {'is' if len(lost) == 1 else 'are'}"
-        warn(f"{cells.name} = {stated} not compared; give {unit} above 0")
+    numbers = {text: measured_number(text, known_as, scale) for text in map(str, cells)}
+    read = {text: number if number and 0.0 < number < math.inf else None for text, number in numbers.items()}
+    lost = [text for text, number in read.items() if number is None and text not in ("", "None")]
+    warn_of_lost(cells.name, lost, unit)
     return pl.Series(cells.name, [read[str(cell)] for cell in cells], pl.Float64)
 
 

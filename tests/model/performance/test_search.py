@@ -6,7 +6,7 @@ import pytest
 import factorykit as fk
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
 from factorykit.core.vocabulary import vocabulary
-from factorykit.model.performance.layouts import CANDIDATES, PARTS, candidates
+from factorykit.model.performance.layouts import CANDIDATES, MODULES_YEAR, PARTS, candidates
 
 A100 = {"accelerators": 512, "accelerator": "a100_sxm_80gb"}
 
@@ -277,3 +277,8 @@ def test_deepseek_v3_fits_as_it_was_run_and_comes_near_its_step() -> None:
 def test_modules_are_recomputed_in_models_with_experts_once_software_can(year, experts, tried) -> None:
     fixed = {"experts": experts, "software_year": year, "layers": 61.0, "sequence_length": 4096.0}
     assert len(candidates({**fixed, "scale_up_domain": 8.0}, {}, [256.0])["recompute"]) == tried
+
+
+def test_modules_are_tried_from_the_release_that_brought_them():
+    brought = fk.table("framework_features").filter(quantity="recompute_modules").collect()["since_year"]
+    assert brought.min() == MODULES_YEAR
