@@ -17,9 +17,9 @@ explore
     bands, charts, exceedance, explore, from_samples, LogNormal, LogUniform, Normal, plot, Quantiles, run_cases,
     sample, sensitivity, study, sweep, Triangular, Uniform, widgets
 plan
-    build_or_rent, calibrate, Calibration, checkpoint_patterns, Cluster, FailureCause, life, Maintenance, Plan, plan,
-    Policy, post_train, PostTrainingPlan, price_performance, read_trace, rent, schedule, search, serve, ServingPlan,
-    shared_fleet, simulate, simulate_serving, Tier, timeline, Trace, trend, workload
+    build_or_rent, calibrate, Calibration, checkpoint_patterns, Cluster, FailureCause, launch, life, Maintenance, Plan,
+    plan, Policy, post_train, PostTrainingPlan, price_performance, read_trace, rent, schedule, search, serve,
+    ServingPlan, shared_fleet, simulate, simulate_serving, Tier, timeline, Trace, trend, workload
 check
     audit, check_recipe, published_practices, validate, validate_energy, validate_plans, validate_post_training,
     validate_runs, validate_serving

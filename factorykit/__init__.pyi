@@ -53,6 +53,7 @@ from factorykit.model.scenario.architectures import architecture as architecture
 from factorykit.model.scenario.compare import compare as compare
 from factorykit.model.scenario.compare import decompose as decompose
 from factorykit.model.scenario.hf_config import read_hf_config as read_hf_config
+from factorykit.model.scenario.launch import launch as launch
 from factorykit.model.scenario.presets import preset as preset
 from factorykit.model.scenario.presets import presets as presets
 from factorykit.model.scenario.scenario import Scenario as Scenario

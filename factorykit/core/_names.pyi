@@ -952,6 +952,7 @@ TableName: TypeAlias = Literal[
     "schedulers",
     "software_stack",
     "functions",
+    "launch_options",
     "facts",
     "claims",
     "conflicts",

@@ -274,6 +274,12 @@ def test_electricity_is_in_dollars_at_the_rate_named():
     assert fk.sql("select count(*) from electricity where electricity_usd_per_kwh is null").item() == 0
 
 
+def test_an_area_has_one_price_of_each_kind_and_year():
+    areas = "select country, region, kind, year from electricity group by all having count(*) > 1"
+    assert fk.sql(areas).is_empty()
+    assert fk.sql("from electricity where (region is null) = contains(name, ', ')").is_empty()
+
+
 def test_freshness_counts_the_rows_of_a_source():
     fresh = fk.table("freshness").filter(source="epoch_data_centers").collect().row(0, named=True)
     tables = ("cluster_statements", "site_statements", "organisation_statements")

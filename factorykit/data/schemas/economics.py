@@ -319,6 +319,7 @@ class Electricity(Sourced):
     electricity_price = key("area, kind and year", unique=True, entity=True)
     name = text("country or state", required=True)
     country = reference("country_grids.country", "country of the country_grids table", required=True)
+    region = text("part of the country, by its postal code; empty for all of it")
     kind = text(
         "who pays it, or wholesale", required=True, one_of=("wholesale", "industrial", "commercial", "all customers")
     )

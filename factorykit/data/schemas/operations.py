@@ -120,3 +120,18 @@ class Functions(Stated):
         "counterparts in factorykit: formulas by name, calls as fk.name, tables as table:name, separated by '; '",
         required=True,
     )
+
+
+class LaunchOptions(Sourced):
+    """Launch options.
+
+    A row is an option of the command that starts a training framework or an inference engine, for one setting of a
+    plan. Braces hold quantities, or arithmetic of them. Of the rows of a framework, in this order, those whose
+    condition holds make up the command; a row without an option states that the setting is that of the framework.
+    """
+
+    launch_option = key("framework and number", unique=True, entity=True)
+    framework = key("framework or engine")
+    quantity = key("quantity of the vocabulary that it expresses")
+    condition = text("when it is given: quantity = value or quantity >= value, several with ;")
+    option = text("text of the option")

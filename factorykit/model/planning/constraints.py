@@ -331,7 +331,11 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     """
     prices = (
         table("electricity")
-        .filter(pl.col("electricity_usd_per_kwh").is_not_null(), pl.col("kind").is_in(["industrial", "wholesale"]))
+        .filter(
+            pl.col("electricity_usd_per_kwh").is_not_null(),
+            pl.col("kind").is_in(["industrial", "wholesale"]),
+            pl.col("region").is_null(),
+        )
         .sort("year")
         .group_by("country")
         .agg(pl.col("electricity_usd_per_kwh").last())

@@ -13,6 +13,7 @@ import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.engine import progress
 from factorykit.model.performance import run_architectures
+from factorykit.model.planning.constraints import sites
 from factorykit.model.planning.summary import LITTLE_MEASURED
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
@@ -212,6 +213,14 @@ def test_a_site_brings_its_grid() -> None:
     found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[256], sites=["fra", "pol"])
     carbon = dict(found.plans.select("site", "training_carbon_kg").iter_rows())
     assert carbon["pol"] > 5.0 * carbon["fra"]
+
+
+def test_the_price_of_a_country_is_its_own_and_none_of_its_states():
+    price = fk.sql(
+        "select electricity_usd_per_kwh from electricity where kind = 'industrial' and name = 'United States' "
+        "order by year desc limit 1"
+    ).item()
+    assert sites(["usa"])["electricity_usd_per_kwh"].item() == price
 
 
 def test_more_memory_or_bandwidth_never_saves_negative_time(llama: fk.Plan) -> None:
