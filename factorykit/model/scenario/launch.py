@@ -29,7 +29,7 @@ HEAD_NODE: Final = 'HEAD_NODE=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | 
 
 
 def launch(settings: Mapping[str, Any], framework: str) -> str:
-    """Return the shell script that starts a training run or an inference engine with these settings.
+    r"""Return the shell script that starts a training run or an inference engine with these settings.
 
     Parameters
     ----------
@@ -56,8 +56,11 @@ def launch(settings: Mapping[str, Any], framework: str) -> str:
     Examples
     --------
     >>> layout = {"tensor_parallel": 8, "pipeline_parallel": 2, "served_bytes_per_parameter": 1}
-    >>> print(launch(layout, "vllm").splitlines()[-1])
-    exec vllm serve $MODEL --tensor-parallel-size 8 --pipeline-parallel-size 2 --quantization fp8 ${OPTIONS:-}
+    >>> print(launch(layout, "vllm").partition("set -eu")[2].strip())
+    exec vllm serve $MODEL --tensor-parallel-size 8 \
+      --pipeline-parallel-size 2 \
+      --quantization fp8 \
+      ${OPTIONS:-}
     """
     known = table("launch_options").select("framework").unique().sort("framework").collect()["framework"].to_list()
     if string("framework", framework) not in known:
@@ -65,7 +68,7 @@ def launch(settings: Mapping[str, Any], framework: str) -> str:
     rows = table("launch_options").filter(framework=framework).collect().to_dicts()
     values = _values(rows, mapping("settings", settings))
     options = [row for row in rows if _holds(row["condition"], values)]
-    command = " ".join(text for row in options if (text := _filled(row["option"] or "", values)))
+    command = " \\\n  ".join(text for row in options if (text := _filled(row["option"] or "", values)))
     shown = {name: f"{quantity(name).label} {quantity(name).text(value)}" for name, value in values.items()}
     expected = [shown[name] for name in (*EXPECTED, *SERVED.values()) if name in shown]
     lines = [f"# factorykit {__version__} expects: {', '.join(expected)}"] if expected else []
@@ -77,10 +80,10 @@ def launch(settings: Mapping[str, Any], framework: str) -> str:
     ]
     is_batch = "$HEAD_NODE" in command
     head = ["#!/bin/bash", *([BATCH.format(**values)] if is_batch else []), *lines, "set -eu"]
-    return "\n".join([*head, *([HEAD_NODE] if is_batch else []), f"exec {command} ${{OPTIONS:-}}"]) + "\n"
+    return "\n".join([*head, *([HEAD_NODE] if is_batch else []), f"exec {command} \\", "  ${OPTIONS:-}"]) + "\n"
 
 
-def _values(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> dict[str, float | str]:
+def _values(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the quantities of options and comments: of an engine as given, of a run computed where not given."""
     texts = " ".join(text for row in rows for text in (row["condition"], *_fields(row["option"])) if text)
     names = sorted({*re.findall(r"[a-z]\w+", texts), *LAYOUT, *EXPECTED} & vocabulary().keys())
