@@ -61,7 +61,7 @@ def stepfun_faults(path: str) -> pl.DataFrame:
         raise ValueError(f"{path}: repair_hours of {odd} faults is not the time from start_day to end_day")
     end = pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())
     start_day = (pl.col("start_s") / SECONDS_PER_DAY).round(4)  # as printed
-    gap = start_day.diff() * SECONDS_PER_DAY
+    gap = (start_day.diff() * SECONDS_PER_DAY).round(2)  # a multiple of 8.64 s
     faults = rows.select(
         "node",
         cause="fault_class",

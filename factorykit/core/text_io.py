@@ -38,6 +38,11 @@ MAX_DIGITS: Final = 25
 """Digits of an integer in JSON; the longest meaningful one is a number of FLOP."""
 MAX_MAGNITUDE: Final = 1e290
 """Largest number whose unit can still be converted without overflow."""
+CELL_BYTES: Final = 16
+"""Memory of a cell of a frame: a number, or the head of a text."""
+TEXTS: Final = re.compile(r"CHAR|BLOB|JSON|BIT|MAP|STRUCT|\[")
+"""Types of cells without a fixed size."""
+TOTAL: Final = "bytes of this and earlier rows"
 DUCKDB_SETTINGS: Final[dict[str, Any]] = {"memory_limit": "4GB", "python_enable_replacements": "false"}
 GZIP, XZ, PARQUET = b"\x1f\x8b", b"\xfd7zXZ\0", b"PAR1"
 UNSUPPORTED_COMPRESSION: Final = {b"PK\3\4": "zip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
@@ -288,16 +293,18 @@ def database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=DUCKDB_SETTINGS)
 
 
-def frame_of_relation(relation: duckdb.DuckDBPyRelation, most: int | None = None) -> pl.DataFrame:
-    """Return the rows of a relation, or the first ``most``; decimals and very wide integers as doubles.
+def frame_of_relation(relation: duckdb.DuckDBPyRelation, max_bytes: float | None = None) -> pl.DataFrame:
+    """Return the rows of a relation; decimals and very wide integers as doubles.
 
-    Polars gets a plain namespace instead of the relation: it caches the types of its inputs, and a cached DuckDB type
-    is reported as a leak when Python exits.
+    DuckDB's memory limit is for its work, not the result, hence ``max_bytes``. Polars gets a plain namespace instead of
+    the relation: it caches the types of its inputs, and a cached DuckDB type is reported as a leak when Python exits.
 
     Raises
     ------
     duckdb.NotSupportedError
         If two columns have one name, or one holds intervals or unions, which polars cannot hold.
+    duckdb.InvalidInputException
+        If the rows need more than ``max_bytes``.
     """
     import duckdb
     import polars as pl
@@ -309,7 +316,14 @@ def frame_of_relation(relation: duckdb.DuckDBPyRelation, most: int | None = None
             raise duckdb.NotSupportedError(
                 f"column {name!r} is {unsupported[0]}, which a frame cannot hold; cast it, an interval e.g. by epoch()"
             )
-    relation = relation if most is None else relation.limit(most)
+    if max_bytes is not None:
+        types = dict(zip(relation.columns, relation.types, strict=True))
+        texts = (name.replace('"', '""') for name, dtype in types.items() if TEXTS.search(str(dtype)))
+        size = f"{CELL_BYTES * len(types)}" + "".join(f' + coalesce(strlen("{name}"::VARCHAR), 0)' for name in texts)
+        relation = relation.project(f'*, sum({size}) OVER (ROWS UNBOUNDED PRECEDING) AS "{TOTAL}"')
+        message = f"the result needs more than {max_bytes:g} bytes; aggregate it or add LIMIT"
+        relation = relation.filter(f"CASE WHEN \"{TOTAL}\" > {max_bytes} THEN error('{message}') ELSE true END")
+        relation = relation.project(f'* EXCLUDE ("{TOTAL}")')
     stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
     frame = pl.DataFrame(stream)
     wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]

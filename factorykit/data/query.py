@@ -31,8 +31,6 @@ SETTINGS: Final = {
 }
 MAX_SQL_SECONDS: Final = 60.0
 MAX_SQL_BYTES: Final = 2e9
-CELL_BYTES: Final = 16
-"""Memory of a cell of a result: a number, or the head of a string."""
 MAX_FILE_QUERY_BYTES: Final = 1e9
 """Memory of a query over files that may be larger; the rest is spilled to disk."""
 POLL_S: Final = 0.1
@@ -124,7 +122,7 @@ def sql(
     timeout_s : float, optional
         Time limit [s]; Ctrl-C ends the query, too.
     max_bytes : float, optional
-        Memory limit [byte], of the query and, with 16 bytes a cell, of its result.
+        Memory limit [byte], of the query and of its result.
     **params
         Values for ``$name`` in the query.
 
@@ -157,16 +155,8 @@ def sql(
         names |= _table_names(query, parser)
         _check_params(statement.named_parameters, params)
         cursor = _ENGINE.cursor(names, max_bytes)
-        return _interruptible(cursor, lambda: _bounded(cursor.sql(query, params=params or None), max_bytes), timeout_s)
-
-
-def _bounded(relation: duckdb.DuckDBPyRelation, max_bytes: float) -> pl.DataFrame:
-    """Return the rows of a query unless they exceed the memory limit, which DuckDB applies to its own work only."""
-    most = int(max_bytes / CELL_BYTES / len(relation.columns))
-    frame = frame_of_relation(relation, most + 1)
-    if frame.height > most:
-        raise QueryError(f"the result has more than {most:,} rows, which max_bytes allows; aggregate it or add LIMIT")
-    return frame
+        given = params or None
+        return _interruptible(cursor, lambda: frame_of_relation(cursor.sql(query, params=given), max_bytes), timeout_s)
 
 
 def sql_over(
@@ -186,6 +176,7 @@ def sql_over(
     Raises
     ------
     QueryError
+        As in :func:`sql`, or if the result is larger than 2 GB.
     """
     import duckdb
 
@@ -207,9 +198,8 @@ def sql_over(
         for lock in LOCKS:
             database.execute(lock)
         _check_params(_statement(database, query).named_parameters, params or {})
-        return _interruptible(
-            database, lambda: frame_of_relation(database.sql(query, params=dict(params or {}) or None))
-        )
+        given = dict(params or {}) or None
+        return _interruptible(database, lambda: frame_of_relation(database.sql(query, params=given), MAX_SQL_BYTES))
 
 
 def quoted(path: Path) -> str:

@@ -9,13 +9,15 @@ from typing import Final
 import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
-from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.errors import ScenarioError, short_repr, warn
 from factorykit.core.validation import frame, integer
 from factorykit.telemetry.parsing import node_names
 from factorykit.telemetry.tidy import WATCHED, Log
 
 EXPOSURE: Final = ("node", "since", "until")
 """Columns of an exposure."""
+RARE: Final = 1e-6
+"""Probability that jobs which end at random times leave a period without ends, below which it was not watched."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,12 @@ def _of_scheduler(log: Log, end: datetime) -> pl.DataFrame:
     moments = pl.concat([times, reported["since"], reported["until"]]).drop_nulls()
     if moments.is_empty():
         return pl.DataFrame(schema=WATCHED)
-    period = pl.DataFrame({"since": [moments.min()], "until": [moments.max()], "source": ["scheduler"]})
+    ends = jobs["ended"].drop_nulls().unique()
+    since, until, first = pl.select(a=pl.lit(moments).min(), b=pl.lit(moments).max(), c=pl.lit(ends).min()).row(0)
+    quiet_d, period_d = ((at - since).total_seconds() / SECONDS_PER_DAY for at in (first or since, until))
+    if period_d and (1.0 - quiet_d / period_d) ** (len(ends) - 1) < RARE:
+        warn(f"no job ended in the first {quiet_d:.1f} days of the log; give exposure if sacct lists jobs since later")
+    period = pl.DataFrame({"since": [since], "until": [until], "source": ["scheduler"]})
     return pl.DataFrame({"node": fleet_nodes(log)}, {"node": pl.String}).join(period, how="cross")
 
 

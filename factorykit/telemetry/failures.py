@@ -146,7 +146,7 @@ def mtbf(
     (1.0, 20.0, 24.0)
     """
     if by is not None:
-        one_of("group of failures", by, GROUPS)
+        by = one_of("group of failures", by, GROUPS)
     probability("confidence", confidence)
     watched = exposure_of(log, exposure)
     start, days = watched.start, watched.days

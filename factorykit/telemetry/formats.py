@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,12 +39,11 @@ NEEDED: Final = {
     "power": ("at", "accelerator_power_w"),
 }
 """Columns without which a row is invalid."""
-HEAD: Final = 2000
+HEAD: Final = 200
 """Lines of a file that are searched first."""
 END: Final = "\x1f"
 """A separator that no format has: a line is one cell."""
 SURPLUS: Final = "cell beyond the header"
-START_OF_RECORD: Final = ("[", "{")
 JOURNAL: Final = ("$.__REALTIME_TIMESTAMP", "$._HOSTNAME", "$.SYSLOG_IDENTIFIER", "$.MESSAGE")
 """Fields of a record of ``journalctl -o json`` that its short forms print."""
 LETTERS: Final = {str(byte): chr(byte) for byte in range(256)}
@@ -90,16 +90,6 @@ class Format:
     document: str
     columns: tuple[Column, ...]
 
-    def fits(self, head: pl.DataFrame, header: Mapping[str, Sequence[str]], json_records: Sequence[Any]) -> bool:
-        """Return whether the first lines of a file, its header or the records among its lines have this format."""
-        match self.shape:
-            case "table":
-                return set(self.needs) <= set(header[self.separator])
-            case "json":
-                return any(all(_has(record, path) for path in self.needs) for record in json_records)
-            case _:
-                return head[self.name].item()
-
     @property
     def patterns(self) -> tuple[str, ...]:
         """Patterns of lines, each of which shows a format of lines or of series, or that all records have."""
@@ -116,16 +106,6 @@ class Format:
         names = (record.str.contains(f'"{path.rpartition(".")[2]}"', literal=True) for path in self.needs)
         likely = pl.when(*names).then(record)
         return pl.all_horizontal(likely.str.json_path_match(path).is_not_null() for path in self.needs).any()
-
-
-def is_series(head: Sequence[str]) -> bool:
-    """Return whether a file begins as the result of a range query."""
-    return '"resultType"' in "".join(head[:HEAD])[:4000]
-
-
-def is_document(head: Sequence[str]) -> bool:
-    """Return whether a file begins as a document of JSON of several lines, some of which may be records as well."""
-    return bool(head) and head[0].lstrip()[:1] in START_OF_RECORD and not records(head[:1])
 
 
 @cache
@@ -150,17 +130,16 @@ def detect(source: Path | bytes) -> list[Format]:
     """
     lines = scan(source)
     head = lines.head(HEAD).collect()["line"].fill_null("").to_list() if source else []
-    shapes = ("series",) if is_series(head) else ("table", "line") if is_document(head) else ("table", "line", "json")
+    is_series = '"resultType"' in "".join(head)[:4000]
+    is_document = bool(head) and head[0].lstrip()[:1] in ("[", "{") and not records(head[:1])  # of several lines
+    shapes = ("series",) if is_series else ("table", "line") if is_document else ("table", "line", "json")
     possible = [kind for kind in formats().values() if kind.shape in shapes]
-    of_lines = pl.DataFrame({"line": head}, {"line": pl.String}).select(
-        kind.is_shown().alias(kind.name) for kind in possible if kind.shape in ("line", "series")
-    )
     names = {separator: header(head, separator) for separator in {kind.separator for kind in possible}}
-    of_head = records(line for line in head if line.lstrip()[:1] in START_OF_RECORD)
-    matching = [kind for kind in possible if kind.fits(of_lines, names, of_head)]
-    if len(head) == HEAD and not any(kind.shape == "table" for kind in matching):
+    matching = [kind for kind in possible if kind.shape == "table" and {*kind.needs} <= {*names[kind.separator]}]
+    texts = pl.LazyFrame({"line": head}, {"line": pl.String})
+    for part in (texts, lines) if len(head) == HEAD and not matching else (texts,):
         others = [kind for kind in possible if kind.shape != "table" and kind not in matching]
-        shown = lines.filter(is_likely(others)).select(kind.is_shown().alias(kind.name) for kind in others)
+        shown = part.filter(is_likely(others)).select(kind.is_shown().alias(kind.name) for kind in others)
         is_shown = shown.collect(engine="streaming")
         matching += [kind for kind in others if is_shown[kind.name].item()]
     return [kind for kind in matching if kind.name not in OWN] or matching
@@ -201,14 +180,6 @@ def records(lines: Iterable[str]) -> list[Any]:
         except (ValueError, RecursionError):
             continue
     return parsed
-
-
-def _has(record: Any, path: str) -> bool:
-    for name in path.split(".")[1:]:
-        if not isinstance(record, dict) or name not in record:
-            return False
-        record = record[name]
-    return True
 
 
 def scan(
@@ -268,20 +239,19 @@ def with_paths(lines: pl.LazyFrame, known: Format) -> pl.LazyFrame:
     """Return lines with the values at the paths of a format, each record parsed once."""
     places = [known.needs[0], *(part for column in known.columns for part in column.theirs)]
     paths = dict.fromkeys(part.partition("=")[0] for place in places for part in place.split(" ? "))
-    kind = pl.Struct(dict.fromkeys(paths, pl.String))
+    kind = pl.Struct(dict.fromkeys(paths, pl.String) | {"valid": pl.Boolean})
     values = pl.col("line").map_batches(partial(_values, tuple(paths)), return_dtype=kind, is_elementwise=True)
     return lines.with_columns(values.alias("found")).unnest("found")
 
 
 def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
-    """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record."""
+    """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record, not ``valid``."""
     quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
     with text_io.database().cursor() as database:
         values = f"case when json_valid(line) then json_extract_string(line, {quoted}) end as found"
-        columns = ", ".join(f'found[{number}] as "{path}"' for number, path in enumerate(paths, 1))
         relation = database.from_arrow(lines.to_frame("line").to_struct())  # a frame would need pyarrow
-        relation = relation.project(values).project(columns)
-        return text_io.frame_of_relation(relation).to_struct()
+        found = text_io.frame_of_relation(relation.project(values))["found"]
+    return found.list.to_struct(fields=paths).struct.unnest().with_columns(valid=found.is_not_null()).to_struct()
 
 
 def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
@@ -339,12 +309,13 @@ def series(lines: Sequence[str]) -> tuple[pl.LazyFrame, int]:
             counts.append(len(samples))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DatasetError(f"no result of a range query ({error}); give the JSON of /api/v1/query_range") from None
-    labels = dict.fromkeys(label for metric in metrics for label in metric)
+    labels = {"__name__", *(label for metric in metrics for label in metric)}
     wide = pl.DataFrame(metrics, dict.fromkeys(sorted(labels), pl.String))
     rows = pl.int_range(len(metrics), eager=True).repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()
     samples = pl.DataFrame({"at": at, "value": value}, {"at": pl.String, "value": pl.String})
-    table = pl.concat([wide[rows.to_list()] if labels else wide, samples], how="horizontal")
+    table = pl.concat([wide[rows.to_list()], samples], how="horizontal")
     return table.lazy().with_row_index("row"), len(answer.get("warnings") or ())
 
 
-READERS: Final = {"text": parsing.text, "list": parsing.listed, "tres": parsing.accelerators, "pace": parsing.pace}
+LISTED: Final = partial(parsing.text, max_letters=math.inf)
+READERS: Final = {"text": parsing.text, "list": LISTED, "tres": parsing.accelerators, "pace": parsing.pace}

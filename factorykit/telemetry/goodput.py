@@ -18,6 +18,8 @@ PARTS: Final = ("productive", "lost work", "restart", "checkpoint", "other", "no
 """Parts of the accelerator-hours of a cluster."""
 MIN_PAUSE_SHARE: Final = 0.2
 """Share of a step time from which the time between two steps is a pause instead of jitter."""
+MIN_RESTART_S: Final = 10.0
+"""Time that processes need at least to start again: an earlier step sooner is one that another process logs. [s]"""
 NOT_FAILED: Final = ("completed", "running", "cancelled", "timeout", "preempted", "requeued")
 """States after which the time since the last logged step is not lost work."""
 
@@ -54,9 +56,9 @@ def goodput(
 
     Notes
     -----
-    A step belongs to the attempt of its job that ran at its time; a step logged by several nodes counts once. Steps
-    after the point from which the next attempt of the job resumes are lost work; a job that seems to continue another
-    one causes a warning.
+    A step belongs to the attempt of its job that ran at its time; a step logged by several processes counts once. Steps
+    after the point from which the job resumes, in the next attempt or the same one, are lost work; a job that seems to
+    continue another one causes a warning.
 
     Examples
     --------
@@ -128,13 +130,17 @@ def steps_by_attempt(log: Log, attempts: pl.DataFrame) -> pl.DataFrame:
     runs = attempts.select("attempt", "job", "started", "ended").sort("started")
     matched = distinct.join_asof(runs, left_on="at", right_on="started", by="job", check_sortedness=False)
     ran = matched.filter(pl.col("at") <= pl.col("ended")).sort("attempt", "at", maintain_order=True)
-    count = pl.col("step").diff().over("attempt").clip(0.0)
+    change, gap = (pl.col(name).diff().over("attempt") for name in ("step", "at"))
+    is_again = ((change < 0.0) & (gap.dt.total_seconds() >= MIN_RESTART_S)).fill_null(False)
+    ran = ran.with_columns(run=is_again.cum_sum().over("attempt"))
+    ran = ran.filter((pl.col("step") > pl.col("step").cum_max().shift(1).over("attempt", "run")).fill_null(True))
+    count = pl.col("step").diff().over("attempt", "run")
     span = (pl.col("at") - pl.coalesce(pl.col("at").shift(1).over("attempt"), "started")).dt.total_microseconds() / 1e6
     between = (pl.when(count > 0).then(span / count)).median().over("job")
     stride = pl.when(count > 0).then(count).median().over("job").fill_null(1.0)
-    steps = ran.with_columns(
-        pl.coalesce("step_s", between), span=span, count=count.fill_null(stride), is_first=count.is_null()
-    ).filter(pl.col("step_s").is_not_null())
+    counted = count.fill_null(pl.min_horizontal(stride, pl.col("step").clip(1.0)))
+    steps = ran.with_columns(pl.coalesce("step_s", between), span=span, count=counted, is_first=count.is_null())
+    steps = steps.filter(pl.col("step_s").is_not_null())
     work = pl.min_horizontal("span", pl.col("count") * pl.col("step_s"))
     return _with_checkpoints(steps.with_columns(work=work, pause=pl.col("span") - work))
 
@@ -150,8 +156,9 @@ def _with_checkpoints(steps: pl.DataFrame) -> pl.DataFrame:
     phase = pauses.join(periodic, on="job").group_by("job").agg(phase=(pl.col("step") % pl.col("period")).mode().min())
     with_phase = steps.join(periodic, on="job", how="left").join(phase, on="job", how="left")
     in_phase = is_pause & (pl.col("step") % pl.col("period") == pl.col("phase"))
-    logged = pl.min_horizontal("pause", "checkpoint_write_s")
-    checkpoint_s = pl.coalesce(logged, pl.when(in_phase).then("pause"), pl.lit(0.0))
+    logged = pl.min_horizontal("pause", "checkpoint_write_s")  # ignores null
+    found = pl.when(in_phase).then("pause").otherwise(0.0)
+    checkpoint_s = pl.when(pl.col("checkpoint_write_s").is_null()).then(found).otherwise(logged)
     return with_phase.with_columns(checkpoint_s=pl.when("is_first").then(0.0).otherwise(checkpoint_s)).drop("phase")
 
 
@@ -174,9 +181,9 @@ def _warn_of_resubmitted(attempts: pl.DataFrame, steps: pl.DataFrame) -> None:
 
 def _attempt_parts(attempts: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Return attempts with the seconds of each part, which add up to the length of the attempt."""
-    first = steps.filter("is_first").select("attempt", "job", begin=pl.col("step") - pl.col("count"))
-    resumed = first.select("attempt", resumed=pl.col("begin").shift(-1).over("job"))
-    joined = steps.join(resumed, on="attempt", how="left")
+    begin = pl.col("step") - pl.col("count")
+    resumed = steps.filter("is_first").select("attempt", "run", resumed=begin.shift(-1).over("job"))
+    joined = steps.join(resumed, on=["attempt", "run"], how="left")
     repeated = ((pl.col("step") - pl.col("resumed")) / pl.col("count")).clip(0.0, 1.0).fill_null(0.0).fill_nan(0.0)
     parts = joined.group_by("attempt").agg(
         (pl.col("work") * (1.0 - repeated)).sum().alias("productive"),

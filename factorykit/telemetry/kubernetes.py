@@ -109,7 +109,8 @@ def _starts(pod: Mapping[str, Any]) -> Iterator[_Start]:
     index = str(next((labels[name] for name in words("index_label") if name in labels), ""))
     user, node, count = str(meta.get("namespace") or ""), str(spec.get("nodeName") or ""), _accelerators(pod)
     reasons = [str(status.get("reason") or "")]
-    reasons += [str(item.get("reason") or "") for item in _objects(status.get("conditions")) if _is_failure(item)]
+    met = [item for item in _objects(status.get("conditions")) if item.get("status") == "True"]
+    reasons += [str(item.get("reason") or "") for item in met if item.get("type") in ("DisruptionTarget", "Failed")]
     pod_state = next(filter(None, map(words("pod_state").get, reasons)), None)
     for container in _objects(status.get("containerStatuses"))[:1]:
         previous, current = (_object(container.get(name)) for name in ("lastState", "state"))
@@ -123,10 +124,6 @@ def _starts(pod: Mapping[str, Any]) -> Iterator[_Start]:
                 state = pod_state
             submitted = str(meta.get("creationTimestamp") or "") or None
             yield _Start(index, submitted, str(started["startedAt"]), ended.get("finishedAt"), state, node, user, count)
-
-
-def _is_failure(condition: Mapping[str, Any]) -> bool:
-    return condition.get("type") in ("DisruptionTarget", "Failed") and condition.get("status") == "True"
 
 
 def _state(ended: Mapping[str, Any], phase: str) -> str:

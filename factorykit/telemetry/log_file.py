@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -44,6 +45,7 @@ TRUNCATED: Final = "truncated files, read up to the cut"
 WITHOUT_DETAILS: Final = "attempts without details, skipped"
 UNFINISHED: Final = "unfinished last line, skipped"
 TIMED_BY_FILE: Final = "rows without a time, which have that of the file"
+UNTIMED: Final = "steps without a time, which no ledger has"
 NOT_UTF8: Final = "rows with names that are not UTF-8, whose other letters may have been different"
 REPLACEMENT: Final = "\ufffd"
 WARNINGS: Final = "warnings of Prometheus, whose answer may lack samples"
@@ -57,6 +59,9 @@ SERIES: Final = r"^([^}]*\})"
 MAX_GAP: Final = timedelta(days=366)
 MIN_SHARE: Final = 0.05
 """A period more than a year from all others, with fewer of the timestamps of a file, is that of a wrong clock."""
+DAY: Final = r"(.)[-_](?:19|20)\d\d-?[01]\d-?[0-3]\d$"
+"""Day at the end of the name of a file, which is no part of the name of a node."""
+STEM: Final = {"job": pl.col("stem"), "node": pl.col("stem").str.replace(DAY, "$1")}
 PACKED: Final = (compression.GZIP, compression.ZSTD)
 START: Final = 64
 """Bytes that identify an event file."""
@@ -84,10 +89,11 @@ class Source:
     def stem(self) -> str:
         """Job or node in the name: the number of a Slurm job, or the part before the first point.
 
-        Of an event file and of one without a number, such as ``n1/power.csv``, the folder has that name.
+        Of an event file and of one without a number but a day, such as ``n1/power.csv``, the folder has that name.
         """
         folder, name = self.file.parent.name, self.file.name.partition(".")[0]
-        if ".tfevents." in self.file.name or (re.search(r"\d", folder) and not re.search(r"\d", name)):
+        is_numbered = re.search(r"\d", re.sub(DAY, r"\1", f".-{name}"))
+        if ".tfevents." in self.file.name or (re.search(r"\d", folder) and not is_numbered):
             return folder
         number = re.search(r"(?:slurm|job)[-_]?(\d+(?:_\d{1,5}\b)?)", self.file.name)
         return number[1] if number else name
@@ -176,7 +182,7 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
         cells.append(cell(SERIES, "line").alias("series"))
     is_table = known.shape == "table"
     cells.append((pl.col(SURPLUS).is_not_null() if is_table else pl.lit(False)).alias("bad"))
-    texts, head = (part.filter(*_belongs(known, names)).select("row", *cells) for part in (frame, frame.head(HEAD)))
+    texts, head = (part.filter(*_belongs(known)).select("row", *cells) for part in (frame, frame.head(HEAD)))
     lines, last = frame.select(pl.len()), None
     if known.watches == "lines":  # most lines are not read, but watched: the file is scanned once
         collected = pl.collect_all([lines, texts, ends(frame)], engine="streaming")
@@ -192,6 +198,9 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
         _check_header(source, columns, texts.filter(pl.col("row").is_in(wrong.implode())))
     kept, wrong_times = _plausible(rows.filter(~pl.col("bad")).select(list(TABLES[known.table])))
     reading.note(source.file, known.name, IMPLAUSIBLE, wrong_times)
+    reading.note(source.file, known.name, UNTIMED, kept["at"].null_count() if "at" in kept.columns else 0)
+    if known.table == "power" and kept.filter(pl.col("accelerator").is_null())["at", "node"].is_duplicated().any():
+        raise DatasetError("several accelerators without names have samples of one time; give index or uuid, too")
     if known.watches:
         kept_at = kept
         if last is not None:
@@ -216,12 +225,15 @@ def parsed(
     }
     read = {column.ours: _value(column, pl.col(column.ours)) for column in columns if column.read != "moment"}
     for name, form in forms.items():
-        read[name] = parsing.moment(pl.col(name), zone, form, _has_no_year(some[name]))
+        read[name] = parsing.moment(pl.col(name), zone, form, some[name])
     for name in {"node", "job"}.intersection(known.named):
-        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(pl.col("stem"))
+        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(STEM[name])
     if "at" in known.named:
         read["at"] = pl.when(pl.col("at").is_null()).then("modified").otherwise(read["at"])
     ours = [column.ours for column in columns]
+    if known.table == "events" and "accelerator" in ours:  # a gauge that holds the last event
+        is_held = pl.col("code").eq_missing(pl.col("code").shift(1).over("node", "accelerator", order_by="at"))
+        read["kind"] = pl.when(is_held, read["kind"] == "failure").then(pl.lit("notice")).otherwise(read["kind"])
     tried = [column.ours for column in columns if column.read in ("moment", "number")]
     table, needed = TABLES[known.table], NEEDED[known.table]
     values = texts.select(
@@ -305,10 +317,6 @@ def note_rows(known: Format, source: Source, reading: Reading, lines: int, rows:
     return wrong
 
 
-def _has_no_year(stamps: pl.Series) -> bool:
-    return bool(stamps.str.contains(parsing.WITHOUT_YEAR).any())
-
-
 def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Return the rows whose timestamps are those of a clock that was set, and the number of the others.
 
@@ -345,8 +353,8 @@ def cells_of(known: Format, *names: str) -> list[pl.Expr]:
 
 def stamps(lines: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Return node and time of lines of some files, whether they are events or not."""
-    at = parsing.moment(pl.col("at"), zone, parsing.usual(lines["at"].head(SOME)), _has_no_year(lines["at"]))
-    return lines.with_columns(parsing.text(pl.col("node")).fill_null(pl.col("stem")), at)
+    at = parsing.moment(pl.col("at"), zone, parsing.usual(lines["at"].head(SOME)), lines["at"])
+    return lines.with_columns(parsing.text(pl.col("node")).fill_null(STEM["node"]), at)
 
 
 def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
@@ -358,10 +366,11 @@ def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
     return spans.with_columns(source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
 
 
-def _belongs(known: Format, names: Iterable[str]) -> list[pl.Expr]:
+def _belongs(known: Format) -> list[pl.Expr]:
     """Return the condition, if any, that a line belongs to the format, and not to another program in the same file."""
-    first = "line" if known.shape == "line" else "__name__" if "__name__" in names else known.needs[0]
-    return [pl.col(first).str.contains(known.lines).fill_null(False)] if known.lines else []
+    first = {"line": "line", "series": "__name__"}.get(known.shape) or known.needs[0]
+    is_line = [pl.col(first).str.contains(known.lines).fill_null(False)] if known.lines else []
+    return [pl.col(first).is_not_null() | ~pl.col("valid")] if known.shape == "json" and not is_line else is_line
 
 
 def _cell(theirs: Iterable[str], known: Format) -> pl.Expr:
@@ -398,4 +407,4 @@ def _frame(known: Format, source: Source, reading: Reading) -> tuple[pl.LazyFram
 def _value(column: Column, cells: pl.Expr) -> pl.Expr:
     if column.read == "number":
         return parsing.number(cells, column.unit)
-    return READERS[column.read](cells) if column.read in READERS else parsing.word(column.read, cells)
+    return parsing.once(READERS.get(column.read) or partial(parsing.word, column.read), cells)

@@ -67,6 +67,7 @@ MAX_STUDY_S: Final = 24 * 3600.0
 """Longest estimated time that is accepted. [s]"""
 DAYS: Final = {"jobs": ("ended", "started", "submitted")}
 """Columns of the day of a row, where it is not ``at``."""
+NEWEST: Final = {"jobs": "QUALIFY ended IS NOT DISTINCT FROM max(ended) OVER (PARTITION BY job, submitted, started)"}
 PROCESSES: Final = os.cpu_count() or 1
 LOOKS: Final = 32
 """Files that are looked at together: an object takes a request."""
@@ -83,13 +84,15 @@ class LogStudy:
 
         Rows are those of each file: repeated rows of several files are not removed.
         """
-        one_of("table", table, TABLES)
-        paths = sorted((self.folder / table).glob("source=*/day=*/node=*/*.parquet"))
-        files = [str(path) for path in paths if not days or _is_within(path.parts[-3].removeprefix("day="), days)]
+        paths = sorted((self.folder / one_of("table", table, TABLES)).glob("source=*/day=*/node=*/*.parquet"))
+        ends = [f"day={day}" for day in days or ()]  # one that is not known is a word
+        files = [str(path) for path in paths if not ends or ends[0] <= path.parts[-3] <= ends[1]]
         return pl.scan_parquet(files, hive_partitioning=False) if files else pl.LazyFrame(schema=TABLES[table])
 
     def sql(self, query: str, **values: Any) -> pl.DataFrame:
         """Return the result of a SELECT over the tables, out of core; times are in UTC, and ``at`` is named ``moment``.
+
+        A row that several files have counts once, and so does an attempt of a job, with its newest record.
 
         Raises
         ------
@@ -97,9 +100,11 @@ class LogStudy:
         """
         views = {}
         for table in TABLES:
-            if any((self.folder / table).glob("**/*.parquet")):
-                files = quoted(self.folder / table / "**" / "*.parquet")
-                views[table] = f"SELECT {_sql_columns(table)} FROM read_parquet({files}, hive_partitioning = false)"
+            paths = (self.folder / table).glob("source=*/day=*/node=*/*.parquet")
+            if parts := {(str(path.parent), path.name.partition("-")[0]) for path in paths}:
+                distinct = "DISTINCT" if len({folder for folder, _ in parts}) < len(parts) else ""
+                rows = f"read_parquet({quoted(self.folder / table / '**' / '*.parquet')}, hive_partitioning = false)"
+                views[table] = f"SELECT {distinct} {_sql_columns(table)} FROM {rows} {NEWEST.get(table, '')}"
         if not views:
             raise ScenarioError(f"{self.folder} has no rows of logs; read some with read_log(..., out=)")
         return sql_over(self.folder, views, query, values)
@@ -154,10 +159,6 @@ def _sql_columns(table: str) -> str:
     )
 
 
-def _is_within(day: str, days: tuple[date, date]) -> bool:
-    return day.count("-") == 2 and days[0] <= date.fromisoformat(day) <= days[1]
-
-
 def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str, engine: str) -> LogStudy:
     """Read what is new in files into a study, in parallel processes or on Ray, each in bounded memory.
 
@@ -173,6 +174,9 @@ def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str, en
     if other := sorted({path.name for path in out.glob("*") if path.name[0] != "."} - {FILES, *TABLES}):
         raise ScenarioError(f"{out} has {other[0]}; give a folder that is empty or a study of logs")
     study = LogStudy(out)
+    for issue in study.counts["issue"]:
+        if issue.startswith(log_file.LOCAL) and not issue.endswith(f" as {zone}"):
+            raise ScenarioError(f"{out} has {issue}, got zone {zone!r}; give the same zone, or another folder")
     with ExitStack() as stack:
         stage: str | Path = str(out / "parts")
         if not is_object(out):  # an object is written at once, and a store has no locks
@@ -304,7 +308,10 @@ def _read_file(
                 _write_rows(reading, task["key"], 0, stage)
                 yield piece | whole | _noted(reading)
                 return
-            for start, end, text in _texts(file, task["start"], has_header=known[0].shape == "table"):
+            has_header = known[0].shape == "table"
+            for start, end, text in _texts(file, task["start"], has_header=has_header):
+                if task["start"] and not has_header and not chosen:
+                    known = list(dict.fromkeys([*known, *detect(text)]))
                 reading = log_file.Reading(zone)
                 source = log_file.Source(file, text, False)
                 for kind in known:

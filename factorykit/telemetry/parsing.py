@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 from hashlib import blake2b
@@ -79,36 +79,38 @@ MAX_NODES: Final = 100_000
 NUMBER: Final = r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) *"
 
 
-def text(cell: pl.Expr) -> pl.Expr:
-    """Return a name; text that looks like a key, and the end of a long name, are replaced by tokens."""
-    return _masked(cell, MAX_NAME_LETTERS)
-
-
-def listed(cell: pl.Expr) -> pl.Expr:
-    """Return a list of names; text that looks like a key is replaced by a token."""
-    return _masked(cell, None)
-
-
-def _masked(cell: pl.Expr, max_letters: int | None) -> pl.Expr:
-    """Return cells, each distinct one of which is searched for keys once."""
+def text(cell: pl.Expr, max_letters: float = MAX_NAME_LETTERS) -> pl.Expr:
+    """Return a name, or a list of them; text that looks like a key, and the end of a long one, become tokens."""
 
     def masked(cells: pl.Series) -> pl.Series:
-        distinct = cells.unique()
-        is_suspect = (distinct.str.len_bytes() >= MIN_SECRET_BYTES) & distinct.str.contains(SECRET)
-        is_long = distinct.str.len_chars() > (max_letters or math.inf)
-        changed = distinct.filter(is_suspect | is_long).to_list()
-        masks = [_hidden(_shortened(value) if max_letters and len(value) > max_letters else value) for value in changed]
-        return cells.replace(changed, masks) if changed else cells
+        is_suspect = (cells.str.len_bytes() >= MIN_SECRET_BYTES) & cells.str.contains(SECRET)
+        is_long = cells.str.len_chars() > max_letters
+        changed = cells.filter(is_suspect | is_long).unique().to_list()
+        short = (
+            f"{value[: MAX_NAME_LETTERS // 2]}~{_token(value)}" if len(value) > max_letters else value
+            for value in changed
+        )
+        return cells.replace(changed, [*map(_hidden, short)]) if changed else cells
 
     return pl.when(has_value(cell)).then(cell).map_batches(masked, return_dtype=pl.String, is_elementwise=True)
 
 
+def once(read: Callable[[pl.Expr], pl.Expr], cell: pl.Expr) -> pl.Expr:
+    """Return what is read from cells; each distinct one is read once."""
+    value = read(pl.col("cell"))
+    kind = pl.LazyFrame(schema={"cell": pl.String}).select(value).collect_schema().dtypes()[0]
+
+    def values(cells: pl.Series) -> pl.Series:
+        is_rich = cells.head(1000).n_unique() > 500
+        distinct = cells if is_rich else cells.unique()
+        found = distinct.to_frame("cell").select(value).to_series()
+        return found if is_rich else cells.replace_strict(distinct, found, return_dtype=kind)
+
+    return cell.map_batches(values, return_dtype=kind, is_elementwise=True)
+
+
 def _hidden(value: str) -> str:
     return re.sub(SECRET, lambda match: f"(hidden {_token(match[0])})", value)
-
-
-def _shortened(value: str) -> str:
-    return f"{value[: MAX_NAME_LETTERS // 2]}~{_token(value)}"
 
 
 def _token(value: str) -> str:
@@ -160,15 +162,15 @@ def usual(cells: pl.Series) -> Form:
     >>> usual(pl.Series(["2026/03/01 12:00:00.000"]))
     ('%Y/%m/%d %H:%M:%S%.f', None)
     """
-    counts = pl.select(_at_first(pl.lit(cells), form).count().alias(form[0]) for form in USUAL) if len(cells) else {}
-    return max(USUAL, key=lambda form: counts[form[0]].item()) if len(cells) else USUAL[0]
+    counts = cells.to_frame("cell").select(_at_first(pl.col("cell"), form).count().alias(form[0]) for form in USUAL)
+    return max(USUAL, key=lambda form: counts[form[0]].item())
 
 
-def moment(cell: pl.Expr, zone: str, form: Form, has_no_year: bool) -> pl.Expr:
+def moment(cell: pl.Expr, zone: str, form: Form, some: pl.Series) -> pl.Expr:
     """Return a timestamp in UTC: ISO 8601 and similar forms, seconds since the epoch, or a day without a year.
 
-    A timestamp without a zone is one of ``zone``; if any has no year, it is of the last year before the column
-    ``modified``, the time of its ``file``, another column.
+    A timestamp without a zone is one of ``zone``; if any of ``some`` has no year, it is of the last year before the
+    column ``modified``, the time of its ``file``, another column.
     """
 
     def moments(cells: pl.Series) -> pl.Series:
@@ -178,7 +180,7 @@ def moment(cell: pl.Expr, zone: str, form: Form, has_no_year: bool) -> pl.Expr:
         return first if odd["cell"].null_count() == len(odd) else first.zip_with(~first.is_null(), _others(odd, zone))
 
     known = cell.map_batches(moments, return_dtype=pl.Datetime("us", "UTC"), is_elementwise=zone == "UTC")
-    return known.fill_null(_in_utc(_in_last_year(cell), zone)) if has_no_year else known
+    return known.fill_null(_in_utc(_in_last_year(cell), zone)) if some.str.contains(WITHOUT_YEAR).any() else known
 
 
 def _others(rows: pl.DataFrame, zone: str) -> pl.Series:

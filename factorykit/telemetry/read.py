@@ -62,11 +62,11 @@ def read_log(
         zstd. An object is copied to a temporary file while it is read.
     kind
         Format; by default it is recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
-        ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``prometheus_power``, ``prometheus_xid``,
-        ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``, ``nemo``, ``torchtitan``,
-        ``deepspeed``, ``nanotron``, ``hf_trainer``, ``hf_trainer_state``, ``maxtext``, ``wandb``, ``wandb_history``,
-        ``wandb_chart``, ``tensorboard``, ``tensorboard_events``, ``kubernetes_jobs``; or the table of a custom CSV:
-        ``events``, ``jobs``, ``steps``, ``power``.
+        ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``amdgpu``, ``prometheus_power``,
+        ``prometheus_xid``, ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``,
+        ``nemo``, ``torchtitan``, ``deepspeed``, ``nanotron``, ``hf_trainer``, ``hf_trainer_state``, ``maxtext``,
+        ``wandb``, ``wandb_history``, ``wandb_chart``, ``tensorboard``, ``tensorboard_events``, ``kubernetes_jobs``; or
+        the table of a custom CSV: ``events``, ``jobs``, ``steps``, ``power``.
     columns
         Column names of a custom CSV that differ from ours, by our name: ``{"at": "When"}``. Needs ``kind``.
     zone
@@ -119,8 +119,8 @@ def read_log(
     >>> log.jobs["state"].item(), log.jobs["accelerators"].item(), log.jobs["node_list"].item()
     ('node failure', 16.0, 'n[1-2]')
     """
-    if one_of("time zone", zone, available_timezones()) and kind is not None:
-        one_of("format", kind, formats())
+    zone = one_of("time zone", zone, available_timezones())
+    kind = None if kind is None else one_of("format", kind, formats())
     if columns is not None and kind not in OWN:
         raise ScenarioError(f"columns need kind to be a table, got {kind!r}; give one of {', '.join(OWN)}")
     chosen = _renamed(kind, columns) if kind is not None else None
@@ -152,7 +152,7 @@ def read_log(
         raise DatasetError(
             f"{short_repr(path)} cannot be read ({error.strerror or error}); give files of logs"
         ) from None
-    if not any(reading.rows.values()) and not reading.watched:
+    if not any(reading.rows.values()) and not any(frame.height for frame in reading.watched):
         issues = "; ".join(f"{note['file']}: {note['issue']}" for note in reading.notes[:3])
         fix = _fix(files[0]) or "give kind=, the format of the logs"
         raise DatasetError(f"no rows in {len(files)} files ({issues}); {fix}")

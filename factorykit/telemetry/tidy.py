@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final
@@ -200,14 +201,14 @@ def _unknown_states(jobs: pl.DataFrame) -> dict[str, int]:
     return {"unknown states, kept as unknown": int((jobs["state"] == "unknown").sum())}
 
 
-def _tidy_steps(rows: pl.DataFrame) -> Tidied:
-    kept = rows.filter((pl.col("step_s") > 0.0).fill_null(True))
-    return kept, {"step times that are not positive, skipped": rows.height - kept.height}
+def _valid(is_valid: pl.Expr, issue: str, rows: pl.DataFrame) -> Tidied:
+    kept = rows.filter(is_valid.fill_null(True))
+    return kept, {issue: rows.height - kept.height}
 
 
-def _tidy_power(rows: pl.DataFrame) -> Tidied:
-    kept = rows.filter(pl.col("accelerator_power_w").is_between(0.0, MAX_ACCELERATOR_W))
-    return kept, {f"power samples outside 0 to {MAX_ACCELERATOR_W:g} W, skipped": rows.height - kept.height}
-
-
-TIDY: Final = {"events": _tidy_events, "steps": _tidy_steps, "power": _tidy_power}
+IS_POWER: Final = pl.col("accelerator_power_w").is_between(0.0, MAX_ACCELERATOR_W)
+TIDY: Final = {
+    "events": _tidy_events,
+    "steps": partial(_valid, pl.col("step_s") > 0.0, "step times that are not positive, skipped"),
+    "power": partial(_valid, IS_POWER, f"power samples outside 0 to {MAX_ACCELERATOR_W:g} W, skipped"),
+}

@@ -48,6 +48,7 @@ def test_records_of_two_formats_in_one_file_are_all_read(read) -> None:
     power = '{"time": 1772366400, "gpu_id": 3, "hostname": "n1", "power_draw": 612.5}\n'
     log = read(health * 2_100 + power)
     assert (log.events.height, log.power.height) == (1, 1)
+    assert log_file.PARSE_ERRORS not in counts(log)
 
 
 @pytest.mark.parametrize(
@@ -258,6 +259,14 @@ def test_power_of_a_node_that_no_scheduler_names_is_no_exposure(tmp_path: Path) 
     assert [(rate["nodes"], rate["node_days"]) for rate in rates] == [(2.0, 2.0)] * 2
 
 
+def test_events_of_nodes_are_exposure_without_jobs(read) -> None:
+    rows = (
+        "c|n1|2026-03-01T12:00:00|2026-03-01T15:00:00|DOWN|Not responding\nc|n2|2026-03-11T12:00:00|Unknown|DRAIN|gpu\n"
+    )
+    rate = fk.fleet.mtbf(read(f"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n{rows}")).row(0, named=True)
+    assert (rate["failures"], rate["nodes"], rate["node_days"]) == (2.0, 2.0, 20.0)
+
+
 def job(number: int, state: str = "COMPLETED", tres: str = "gres/gpu=16", end: str = "2026-03-01T20:00:00") -> str:
     return JOB(job=number, state=state, tres=tres, end=end)
 
@@ -376,10 +385,12 @@ READ_RIGHT: dict[str, tuple[str | bytes, str, list, dict[str, int]]] = {
     "short-full in UTC": (XID.format(at="Sun 2026-03-01 12:00:00 UTC", node="n1"), "at", [at(12)], {}),
     "short-full in another zone": (
         XID.format(at="Sun 2026-03-01 12:00:00 CET", node="n1")
+        + XID.format(at="Sun 2026-03-01 12:00:00 +03", node="n1")
+        + XID.format(at="Sun 2026-03-01 12:00:00 MSK", node="n1")
         + XID.format(at="Sun 2026-03-01 12:00:00 UTC", node="n1"),
         "at",
         [at(12)],
-        {"parse errors, skipped": 1},
+        {"parse errors, skipped": 3},
     ),
     "short-unix": (XID.format(at="1772366400.000000", node="n1"), "at", [at(12)], {}),
     "dmesg in ISO": ("2026-03-01T12:00:00,000000+01:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n", "at", [at(11)], {}),
@@ -426,6 +437,11 @@ REFUSED = {
     "UTF-16": ((SACCT + job(1)).encode("utf-16"), "iconv"),
     "an answer that is cut": (RANGE[:-20] % "", "no result of a range query"),
     "two answers": ((RANGE + "\n" + RANGE) % ("", ""), "no result of a range query"),
+    "short-full in another zone": (XID.format(at="Sun 2026-03-01 12:00:00 +03", node="n1"), "no rows"),
+    "accelerators without names": (
+        "timestamp, power.draw [W]\n2026/03/01 12:00:00.000, 300 W\n2026/03/01 12:00:00.000, 300 W\n",
+        "several accelerators without names",
+    ),
     "decimal commas": ("at;accelerator_power_w\n2026-03-01;300,5\n", "no rows"),
 }
 
@@ -548,6 +564,18 @@ def test_files_of_one_name_belong_to_the_nodes_of_their_folders(tmp_path: Path) 
     log = fk.read_log(tmp_path)
     assert log.power["node"].to_list() == ["n1", "n2"] * 2
     assert fk.fleet.energy(log)["accelerator_energy_kwh"].item() == pytest.approx(2 * 0.6 / 12)
+
+
+@pytest.mark.parametrize("name", ["n1/2026-03-01.csv", "n1/power-20260301.csv", "n1-2026-03-01.csv", "n1_20260301.log"])
+def test_a_day_in_the_name_of_a_file_is_not_of_its_node(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(SMI + SAMPLE(minute=0, watts="600"))
+    assert fk.read_log(tmp_path).power["node"].item() == "n1"
+
+
+def test_steps_without_times_are_counted(read) -> None:
+    log = read(" iteration  10/ 500 | elapsed time per iteration (ms): 4321.5 |\n")
+    assert counts(log)["steps without a time, which no ledger has"] == 1
 
 
 def test_a_file_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

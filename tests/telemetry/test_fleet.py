@@ -232,3 +232,62 @@ def test_a_job_that_continues_another_one_causes_a_warning(tmp_path: Path, user:
         fk.fleet.goodput(log, accelerators=16)
     expected = "job 502 begins at step 300, and job 501 of the same user had reached 360"
     assert [expected in str(warning.message) for warning in caught] == ([True] if (user, first) == ("ann", 301) else [])
+
+
+STEP_S = 10
+LEDGERS: dict[str, tuple[list[tuple[float, int, float | None]], dict[str, float]]] = {
+    "a hang": (
+        [(STEP_S * n + 300 * (n > 37), n, STEP_S) for n in range(1, 101)],
+        {"productive": 1000, "checkpoint": 0, "other": 300},
+    ),
+    "periodic pauses": (
+        [(STEP_S * n + 30 * ((n - 1) // 20), n, STEP_S) for n in range(1, 101)],
+        {"productive": 1000, "checkpoint": 120, "other": 0},
+    ),
+    "the first step and every tenth are logged": (
+        [(50 + STEP_S * n, n, None) for n in (1, *range(10, 101, 10))],
+        {"restart": 50, "productive": 1000},
+    ),
+    "the processes start again within an attempt": (
+        [(STEP_S * n, n, STEP_S) for n in range(1, 51)]
+        + [(620 + STEP_S * (n - 40), n, STEP_S) for n in range(41, 101)],
+        {"productive": 1000, "lost work": 100, "restart": 120, "other": 0},
+    ),
+    "eight processes log each step, some of them late": (
+        sorted((STEP_S * n + 1.5 * rank, n, None) for n in range(1, 101) for rank in range(8))[:-1],
+        {"productive": 1000, "lost work": 0, "checkpoint": 0, "restart": 0},
+    ),
+    "eight processes log each step": (
+        [(STEP_S * n + rank / 100, n, None) for n in range(1, 101) for rank in range(8)],
+        {"productive": 1000, "checkpoint": 0, "restart": 0},
+    ),
+}
+"""Second, step and step time of each line of a job on one accelerator; seconds of parts of the ledger."""
+
+
+@pytest.mark.parametrize("name", LEDGERS)
+def test_the_time_between_steps_is_of_its_part(tmp_path: Path, name: str) -> None:
+    lines, expected = LEDGERS[name]
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    at = [start + timedelta(seconds=second) for second, _, _ in lines]
+    rows = [f"{time.isoformat()},7,{step},{step_s or ''}" for time, (_, step, step_s) in zip(at, lines, strict=True)]
+    (tmp_path / "steps.csv").write_text("\n".join(["at,job,step,step_s", *rows, ""]))
+    job = f"7,completed,{start.isoformat()},{at[-1].isoformat()},1,1"
+    (tmp_path / "jobs.csv").write_text(f"job,state,started,ended,nodes,accelerators\n{job}\n")
+    ledger = fk.fleet.goodput(fk.read_log(tmp_path), accelerators=1)
+    seconds = {part: 3600 * hours for part, hours in ledger.select("part", "accelerator_hours").iter_rows()}
+    assert {part: seconds[part] for part in expected} == pytest.approx(expected, abs=1.0)
+
+
+@pytest.mark.parametrize(("first_day", "warned"), [(0, 0), (30, 1)])
+def test_an_export_of_jobs_that_ended_late_causes_a_warning(tmp_path: Path, first_day: int, warned: int) -> None:
+    """One job runs from the first day on, the others for an hour each; sacct lists those that ended since a day."""
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    began = [start, *(start + timedelta(days=first_day, hours=n) for n in range(200))]
+    ended = [began[-1], *(at + timedelta(hours=1) for at in began[1:])]
+    rows = [f"{n},completed,{at},{end},n1" for n, (at, end) in enumerate(zip(began, ended, strict=True))]
+    (tmp_path / "jobs.csv").write_text("\n".join(["job,state,started,ended,node_list", *rows, ""]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fk.fleet.mtbf(fk.read_log(tmp_path))
+    assert ["no job ended in the first 30" in str(warning.message) for warning in caught] == [True] * warned

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import factorykit as fk
@@ -64,6 +65,11 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
         "2026-03-01T12:00:01,000000+00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 31, pid=1, MMU fault\n"
         "2026-03-01T12:00:02,000000+00:00 n1 kernel: usb 1-1: new device\n",
         {"node": "n1", "at": AT, "kind": "failure", "cause": "accelerator", "code": "79"},
+    ),
+    "amdgpu": (
+        "[Sun Mar  1 12:00:00 2026] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n"
+        "[Sun Mar  1 12:00:01 2026] usb 1-1: new device\n",
+        {"node": "a", "at": AT, "kind": "failure", "cause": "accelerator", "code": "GPU reset begin"},
     ),
     "prometheus_xid": (PROMETHEUS % ("DCGM_FI_DEV_XID_ERRORS", "94"), {"at": AT, "node": "n1", "code": "94"}),
     "prometheus_power": (
@@ -233,6 +239,18 @@ def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -
         ("#Entity   POWER      GPUTL\nID        W\nGPU 0     67.012     0\n", "nvidia-smi"),
         ("timestamp, index, utilization.gpu [%]\n2026/03/01 12:00:00.000, 3, 98 %\n", "power.draw"),
         ("timestamp, power.draw [W], utilization.gpu [%]\n2026/03/01 12:00:00.000, [N/A], 98 %\n", "state no power"),
+        ("     JobID      State \n---------- ---------- \n7            RUNNING \n", "sacct --parsable2"),
+        ("JobIDRaw|State|Start|End\n7|RUNNING|2026-03-01|Unknown\n", "sacct --parsable2"),
+        ("kern  :err   : [Sun Mar  1 12:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n", "without -x"),
+        ("Sun 2026-03-01 12:00:00 UTC [s=a;i=1]\n    MESSAGE=NVRM: Xid (PCI:0000:3b:00): 79\n", "short-iso"),
+        ('{\n\t"__REALTIME_TIMESTAMP" : "1",\n\t"MESSAGE" : "NVRM: Xid (PCI:0000:3b:00): 79"\n}\n', "short-iso"),
+        ("#Date       Time        gpu    pwr\n#YYYYMMDD   HH:MM:SS    Idx      W\n", "nvidia-smi --query-gpu"),
+        ("timestamp, index, power.draw.average [W]\n2026/03/01 12:00:00.000, 3, 300 W\n", 'kind="power", columns='),
+        (
+            "LAST SEEN   TYPE     REASON         OBJECT    MESSAGE\n5m    Normal   NodeNotReady   node/n1   m\n",
+            "-o json",
+        ),
+        ('{"kind": "EventList", "items": [{"regarding": {"name": "n1"}, "reason": "NodeNotReady"}]}', "get events -o"),
         ("[  123.456789] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n", "dmesg -T"),
         ("{'loss': 0.8853, 'learning_rate': 4.4e-05, 'epoch': 0.12}\n", "trainer_state.json"),
     ],
@@ -270,3 +288,69 @@ def test_glog_of_maxtext_has_the_year_of_its_file(tmp_path: Path) -> None:
     file.write_text(line.format("1231", 5) + line.format("0101", 6))
     os.utime(file, (AT.timestamp(), AT.timestamp()))
     assert fk.read_log(file).steps["at"].dt.year().to_list() == [2025, 2026]
+
+
+def test_a_gauge_of_the_last_xid_is_an_event_when_it_changes(tmp_path: Path) -> None:
+    """DCGM reports the last Xid until the driver is loaded again; other accelerators have none."""
+    codes = [0, 0, 79, 79, 79, 0, 0, 79, 94]
+    at = [1772366400 + 3600 * hour for hour in range(len(codes))]
+    lines = [
+        f'DCGM_FI_DEV_XID_ERRORS{{gpu="{g}",Hostname="n1"}} {c * g} {t}'
+        for t, c in zip(at, codes, strict=True)
+        for g in (1, 0)
+    ]
+    (tmp_path / "a.prom").write_text("\n".join([*lines, ""]))
+    metric = '{{"metric":{{"__name__":"DCGM_FI_DEV_XID_ERRORS","Hostname":"n2","gpu":"{}"}},"values":[{}]}}'
+    series = [metric.format(g, ",".join(f'[{t},"{c * g}"]' for t, c in zip(at, codes, strict=True))) for g in (1, 0)]
+    (tmp_path / "b.json").write_text('{{"data":{{"resultType":"matrix","result":[{}]}}}}'.format(",".join(series)))
+    log = fk.read_log(tmp_path)
+    failed = log.events.filter(kind="failure").sort("node", "at").select("node", pl.col("at").dt.epoch("s"), "code")
+    expected = [(at[2], "79"), (at[7], "79"), (at[8], "94")]
+    assert failed.rows() == [(node, *row) for node in ("n1", "n2") for row in expected]
+    assert {(since.timestamp(), until.timestamp()) for _, since, until, _ in log.watched.rows()} == {(at[0], at[-1])}
+
+
+KERNEL_ERRORS = {
+    "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault Up": ("failure", "20034"),
+    "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress": ("notice", "12028"),
+    "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x004505c6)": ("failure", "149"),
+    "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Nonfatal XC0 i0 Link 01 (0x004505c6)": ("notice", "149"),
+}
+
+
+@pytest.mark.parametrize("message", KERNEL_ERRORS)
+def test_a_fatal_error_of_a_link_is_a_failure(tmp_path: Path, message: str) -> None:
+    (tmp_path / "a.log").write_text(f"2026-03-01T12:00:00+00:00 n1 kernel: {message}\n")
+    row = fk.read_log(tmp_path).events.row(0, named=True)
+    assert ((row["kind"], row["code"]), row["cause"]) == (KERNEL_ERRORS[message], "accelerator link")
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "Mar 01 12:00:00",
+        "Mar 01 12:00:00.250000",
+        "2026-03-01T12:00:00+0000",
+        "Sun 2026-03-01 12:00:00 UTC",
+        "1772366400.000000",
+    ],
+)
+def test_a_line_of_a_journal_names_its_node(tmp_path: Path, at: str) -> None:
+    (tmp_path / "a.log").write_text(f"{at} n9 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n")
+    os.utime(tmp_path / "a.log", (AT.timestamp(), AT.timestamp()))
+    log = fk.read_log(tmp_path)
+    assert [(row["node"], row["at"].replace(microsecond=0)) for row in log.events.iter_rows(named=True)] == [("n9", AT)]
+    assert log.watched["node"].to_list() == ["n9"]
+
+
+def test_torchtitan_prints_in_colours(tmp_path: Path) -> None:
+    line = "[titan] 2026-03-01 12:00:00,000 - root - INFO - \x1b[31mstep: 10  \x1b[32mloss: 7.1  \x1b[34mtps: 5,210  \n"
+    (tmp_path / "a.log").write_text(line)
+    assert fk.read_log(tmp_path).steps.select("at", "step").rows() == [(AT, 10.0)]
+
+
+def test_series_without_a_name_are_refused(tmp_path: Path) -> None:
+    text = '{"data":{"resultType":"matrix","result":[{"metric":{"Hostname":"n1"},"values":[[1772366400,"4800"]]}]}}'
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(fk.FactorykitError, match="no rows"):
+        fk.read_log(tmp_path, kind="prometheus_power")

@@ -11,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import factorykit as fk
+from factorykit.data import query
 from factorykit.telemetry import log_study
 from factorykit.telemetry.formats import TABLES
 
@@ -153,6 +154,41 @@ def test_a_large_file_is_read_in_pieces_of_whole_lines(logs: Path, tmp_path: Pat
     for table in TABLES:
         expected = getattr(fk.read_log(logs), table)
         assert_frame_equal(getattr(study.log(), table), expected, check_row_order=False)
+
+
+def test_a_format_that_begins_in_new_bytes_is_read(logs: Path, tmp_path: Path) -> None:
+    (logs / "job-7.out").write_text(" [2026-03-01 01:00:00] iteration 1/ 9 | elapsed time per iteration (ms): 4.5 |\n")
+    fk.read_log(logs, out=tmp_path / "study")
+    with (logs / "job-7.out").open("a") as file:
+        file.write(journal("n9", range(3), 1))
+    study = fk.read_log(logs, out=tmp_path / "study")
+    assert_frame_equal(study.log().events, fk.read_log(logs).events, check_row_order=False)
+
+
+def test_a_study_in_another_zone_is_refused(logs: Path, tmp_path: Path) -> None:
+    fk.read_log(logs, out=tmp_path / "study")
+    with pytest.raises(fk.FactorykitError, match="zone"):
+        fk.read_log(logs, out=tmp_path / "study", zone="Europe/Berlin")
+
+
+def test_rows_of_a_rotated_or_repeated_file_count_once_in_a_query(logs: Path, tmp_path: Path) -> None:
+    running = (logs / "sacct.txt").read_text().replace("FAILED", "RUNNING").replace("2026-03-02", "Unknown")
+    (logs / "earlier.txt").write_text(running)
+    fk.read_log(logs, out=tmp_path / "study")
+    for name in ("journal.log", "n0.csv"):
+        (logs / "n0" / name).rename(logs / "n0" / f"{name}.1")
+    study = fk.read_log(logs, out=tmp_path / "study")
+    counts = "select (select count(*) from events), (select count(*) from power), (select string_agg(state) from jobs)"
+    assert study.sql(counts).row(0) == (study.log().events.height, study.log().power.height, "failed")
+
+
+def test_a_result_larger_than_memory_is_refused(logs: Path, tmp_path: Path, monkeypatch) -> None:
+    study = fk.read_log(logs, out=tmp_path / "study")
+    monkeypatch.setattr(query, "MAX_SQL_BYTES", 1e6)
+    for text in ("repeat('x', 1000)", "[range, range, range]::text[]"):
+        with pytest.raises(fk.FactorykitError, match="the result needs more than"):
+            study.sql(f"select {text} as a from range(100000)")
+    assert study.sql("select repeat('x', 100) as a from range(1000)").height == 1000
 
 
 def test_days_are_read_alone(logs: Path, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from factorykit.data.tables import connected, read_checked, register, table, wit
 PUBLISHERS_FILE: Final = Path(__file__).with_name("publishers.csv")
 MAPPING: Final = Path(__file__).with_name("connectors.csv")
 PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
+BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 HEADER_WITHIN: Final = 5
 """Lines of a file in which the header is searched: some publishers put a title above it."""
 SHOWN: Final = 10
@@ -152,7 +153,7 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
         If the file cannot be read, a column is missing or renamed, or a cell does not have the type of its column;
         ``rows`` holds all such cells.
     """
-    one_of("connector", name, PUBLISHERS)
+    name = one_of("connector", name, PUBLISHERS)
     record = _record(name)
     if (record.parent / INCOMING).is_dir():
         with locked(record.parent):
@@ -185,7 +186,7 @@ def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
     DatasetError
         If the file cannot be read, a column is missing or renamed, or a cell does not have the type of its column.
     """
-    one_of("connector", name, PUBLISHERS)
+    name = one_of("connector", name, PUBLISHERS)
     return _tidy(name, *_rows(name, _content(path_or_url)[0]))
 
 
@@ -312,10 +313,7 @@ def _selected(name: str, header: list[str], layout: list[Header]) -> dict[str, H
     """Return the header from which each column is read; a missing one is an error with the nearest name."""
     places = _places(header)
     known = {entry.published.casefold() for entry in layout}
-    taken: dict[str, Header] = {}
-    for entry in layout:
-        if entry.published.casefold() in places:
-            taken.setdefault(entry.column, entry)
+    taken = {entry.column: entry for entry in reversed(layout) if entry.published.casefold() in places}
     gone: dict[str, str] = {}
     for entry in layout:
         if not entry.optional and entry.column not in taken:
@@ -353,7 +351,8 @@ def _renamed(gone: str, new: list[str]) -> str:
 
 def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
     """Return a data set in our names and units, or raise an error with all cells of the wrong type."""
-    read = {"number": text_io.parse_number, "duration": _duration, "boolean": _boolean, "text": str}
+    read = {"number": text_io.parse_number, "duration": _duration, "text": str}
+    read |= {"boolean": lambda cell: BOOLEANS.get(cell.lower())}
     read |= {"date": partial(_isoformat, date), "moment": partial(_isoformat, datetime)}
     types = {"number": pl.Float64, "duration": pl.Float64, "boolean": pl.Boolean, "text": pl.String}
     types |= {"date": pl.Date, "moment": pl.Datetime}
@@ -382,10 +381,6 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
             pl.DataFrame(broken, schema=schema, orient="row"),
         )
     return pl.DataFrame(series)
-
-
-def _boolean(cell: str) -> bool | None:
-    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(cell.lower())
 
 
 def _duration(cell: str) -> float | None:
