@@ -134,7 +134,7 @@ def fitted(
             values[name] = max(values[name], LEAST_NOISE)
     values["linear"] = min(values["linear"], LARGEST_LINEAR)
     if len(words) >= 10 * LEAST_ROWS:
-        values = transferred(values, some, x, y, sweeps[chosen])
+        values = transferred(values, words, features, residual, sweeps)
     return values | half_widths(values, words, features, residual, sweeps)
 
 
@@ -146,17 +146,16 @@ def transferred(values: dict, words: list, features: np.ndarray, residual: np.nd
     with their chip, model and engine.
     """
     same = same_words(words, words)
-    noise = np.diag(noise_variance(values, words))
     groups = [np.arange(len(words)), sweeps, sweeps, *(np.array([row[word] for row in words]) for word in CALIBRATED)]
 
     def errors(trial: dict) -> np.ndarray:
-        precision = np.linalg.inv(covariance(trial, features, features, same) + noise)
+        precision = np.linalg.inv(covariance(trial, features, features, same) + np.diag(noise_variance(trial, words)))
         left = [left_out(precision, residual, group)[0] - residual for group in groups]
         return np.array([np.quantile(np.abs(each), (0.5, 0.75, 0.9)) for each in left])
 
     first = errors(values)
     best = 1.0
-    names = [name for name in values if name.startswith(("near", "far", "offset"))]
+    names = [name for name in values if name.startswith(("near", "far", "offset", "noise_agg"))]
     for step in STEPS:
         for name in names:
             for sign in (1.0, -1.0):

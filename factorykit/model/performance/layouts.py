@@ -130,7 +130,8 @@ def candidates(
     fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float]
 ) -> dict[str, list[Any]]:
     """Return the values to try for every part of a layout that is not fixed; ``choices`` replace the defaults."""
-    known = {"experts": 0.0, "layers": 1.0, "scale_up_domain": _domain(fixed), "software_year": MODULES_YEAR, **fixed}
+    chip = {"scale_up_domain": MAX_TENSOR, **(Question(fixed).get("scale_up_domain") or {})}
+    known = {"experts": 0.0, "layers": 1.0, **chip, "software_year": MODULES_YEAR, **fixed}
     counts = list(counts)
 
     def default(name: str) -> list[Any]:
@@ -314,8 +315,3 @@ def with_correction(
 
     schema = {**layouts.collect_schema(), **dict.fromkeys(LOCAL_CORRECTION, pl.Float64)}
     return layouts.map_batches(corrected, schema=schema), rest
-
-
-def _domain(fixed: Mapping[str, Any]) -> float:
-    known = Question(fixed).get("scale_up_domain")
-    return float(known["scale_up_domain"]) if known else MAX_TENSOR

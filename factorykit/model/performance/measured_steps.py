@@ -39,7 +39,7 @@ def tidied(rows: Any) -> pl.DataFrame:
     ScenarioError
         If they are no frame, are empty, have none of the columns that a prediction needs, or have lists in one.
     """
-    frame = validation.frame("rows", rows)
+    frame = validation.frame("rows", rows).with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
     if frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be validated")
     needed = ("hardware", *NEEDED)

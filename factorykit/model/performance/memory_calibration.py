@@ -104,7 +104,8 @@ def fit(scenarios: pl.DataFrame, measured: pl.Series, constants: Mapping[str, fl
     logged = np.log(known["measured"].to_numpy())
 
     def residuals(shift: np.ndarray) -> np.ndarray:
-        return logged - np.log(_reported(known, _shifted(start, shift))["reported_bytes"].to_numpy())
+        shifted = known.drop("measured").with_columns(pl.lit(v).alias(n) for n, v in _shifted(start, shift).items())
+        return logged - np.log(evaluate(shifted, OUTPUTS).select(reported_bytes()).to_series().to_numpy())
 
     prior, shift = np.array(list(PRIOR_SD.values())) ** 2, np.zeros(len(PRIOR_SD))
     variance, precision = prior, np.diag(1.0 / prior)
@@ -131,11 +132,6 @@ def _t_variance(scale: float | np.ndarray, deviation: np.ndarray) -> np.ndarray:
 
 def _shifted(start: Mapping[str, float], shift: np.ndarray) -> dict[str, float]:
     return {name: start[name] * math.exp(move) for name, move in zip(PRIOR_SD, shift, strict=True)}
-
-
-def _reported(known: pl.DataFrame, values: Mapping[str, float]) -> pl.DataFrame:
-    given = known.drop("measured").with_columns(pl.lit(value).alias(name) for name, value in values.items())
-    return evaluate(given, OUTPUTS).with_columns(reported_bytes())
 
 
 def _plausible_scenarios(known: pl.DataFrame) -> pl.DataFrame:

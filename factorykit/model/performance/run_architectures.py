@@ -15,6 +15,7 @@ from factorykit.data.identifiers import identify, known_key, letters
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.constants import constants
+from factorykit.model.performance import source_terms
 from factorykit.model.performance.run_cells import SHAPE, STATES, software_year
 
 IDENTIFYING: Final = ("layers", "hidden", "heads")
@@ -42,7 +43,8 @@ def usual_sequence_length(year: float) -> float:
 def completed_shape(row: dict[str, Any], assumed: list[str]) -> dict[str, Any]:
     """Return a row with the shape of the known model of its name, or of a dense one of its size, as far as possible."""
     row = shape_by_name(row)
-    total = row.get("total_params")
+    sizes = re.findall(r"[ax]?\d+\.?\d* ?[bm]\b", str(row.get("model")).lower())  # of a mixture, that of experts, too
+    total = row.get("total_params") or (source_terms.number(sizes[0]) if len(sizes) == 1 else None)
     is_dense = not (row.get("experts") or row.get("ep")) and row.get("active_params") in (None, total)
     if is_dense and total and not (row.get("layers") or row.get("hidden")):
         assumed += ["layers", "hidden_size"]

@@ -10,7 +10,8 @@ from typing import Any, Final
 from factorykit.core.errors import ScenarioError
 from factorykit.engine.providers import frameworks
 from factorykit.engine.providers.accelerators import chip_in
-from factorykit.model.performance.run_cells import RECIPE_YEAR, read_number
+from factorykit.engine.rules import EDGE_LAYERS
+from factorykit.model.performance.run_cells import RECIPE_YEAR
 
 TENSOR_DEGREES: Final = (1.0, 2.0, 4.0, 8.0)
 PIPELINE_DEGREES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -28,13 +29,12 @@ DEFAULT_BATCH_TOKENS: Final = 4_194_304.0
 
 
 def degrees_to_try(row: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Return the degrees that a row without a layout may have; none if it states one. Models on TPUs are not split."""
-    is_alone = read_number(row, "accelerator_count") == 1.0
-    if is_alone or any(row.get(name) not in (None, "") for name in ("tp", "pp", "zero_stage", "sharding")):
+    """Return the degrees that a completed row without a layout may have. Models on TPUs are not split."""
+    if row["accelerator_count"] == 1.0 or any(row.get(n) is not None for n in ("tp", "pp", "zero_stage", "sharding")):
         return []
     is_torus = chip_in(row.get("accelerator")).get("kind", "TPU") == "TPU"
     splits = ((1.0,), (1.0,)) if is_torus else (TENSOR_DEGREES, PIPELINE_DEGREES)
-    experts = read_number(row, "experts") or 0.0
+    experts = row.get("experts") or 0.0
     possible = [degree for degree in EXPERT_DEGREES if degree == 1.0 or (experts > 1.0 and experts % degree == 0.0)]
     return [{"tp": tp, "pp": pp, "ep": ep} for tp, pp, ep in itertools.product(*splits, possible)]
 
@@ -115,12 +115,13 @@ def _batch(row: Mapping[str, Any], replicas: float, assumed: list[str]) -> float
 
 
 def _zero_stage(row: Mapping[str, Any], is_split: bool, year: float, assumed: list[str]) -> float:
-    """Return the stage of sharding; without one, models that may not be split are sharded whole."""
+    """Return the stage of sharding; without one that of the framework, or models that may not be split are sharded."""
     if row.get("zero_stage") is not None or row["accelerator_count"] == 1.0:
         return row.get("zero_stage") or 0.0
     is_unknown = "layout" in assumed and not is_split
     assumed.append("zero_stage")
-    return 3.0 if is_unknown else float(year >= RECIPE_YEAR)
+    usual = frameworks.frameworks().get(str(row.get("framework")), {}).get("zero_stage")
+    return 3.0 if is_unknown else float(year >= RECIPE_YEAR) if usual is None else usual
 
 
 def micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: list[str]) -> list[tuple[float, float]]:
@@ -147,7 +148,8 @@ def chunks_of_a_stage(run: Mapping[str, Any], micro_batches: float, assumed: lis
     """Return the chunks of a stage; where they are unknown, a layer each, or two in deep stages, as recipes have."""
     if "virtual_stages" not in assumed or micro_batches % run["pipeline_parallel"]:
         return run["virtual_stages"]
-    deep = math.ceil(run["layers"] / run["pipeline_parallel"])
+    stages = run["pipeline_parallel"]
+    deep = min(math.ceil(run["layers"] / stages), (run["layers"] + EDGE_LAYERS) // stages)
     return float(deep if deep <= 8 else math.ceil(deep / 2))
 
 

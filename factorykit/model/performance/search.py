@@ -114,7 +114,11 @@ def search(
     """
     corrections = {} if calibration is None else mapping("calibration", calibration)
     question = _read(model, {**mapping("cluster", cluster), **corrections}, global_batch_size, using)
-    software = None if framework is None else calibrated_on_software(framework, _accelerator(question))
+    software, accelerator = None, question.values.get("accelerator")
+    if framework is not None:
+        if not isinstance(accelerator, str):
+            raise ScenarioError("framework needs the name of an accelerator, e.g. accelerator = 'h100_sxm'")
+        software = calibrated_on_software(framework, accelerator)
     fixed = {**(software or {}), **question.values}
     choices = {} if choices is None else mapping("choices", choices)
     if "layers" not in fixed:
@@ -233,13 +237,6 @@ def _read(
         if values.get(name, 1.0) > MAX_COUNT:  # type: ignore[operator]
             raise ScenarioError(f"{name} = {values[name]:g} is more than {MAX_COUNT:g}")
     return question
-
-
-def _accelerator(question: Question) -> str:
-    accelerator = question.values.get("accelerator")
-    if not isinstance(accelerator, str):
-        raise ScenarioError("framework needs the name of an accelerator, e.g. accelerator = 'h100_sxm'")
-    return accelerator
 
 
 def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:

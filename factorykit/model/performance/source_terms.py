@@ -277,6 +277,7 @@ def _choice(column: str, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
 
 READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]] = {
     "accelerator_count": lambda text, _: {"accelerator_count": count(text)},
+    "global_batch": lambda text, _: {"global_batch_tokens": text, "global_batch": ""} if "tok" in text.lower() else {},
     "year": lambda text, _: {"year": next(iter(re.findall(r"(?:19|20)\d\d", text)), None)},
     "mlp_gated": lambda text, _: {
         "mlp_gated": number(text) if number(text) is not None else float("glu" in text.lower())

@@ -70,29 +70,23 @@ def scenarios(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def _alternatives(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the possible scenarios of a row; ``assumed`` also names the columns that were read from notes."""
     notes = source_terms.read_notes(row)
-    row = run_chips.split_into_devices(source_terms.read_words(row) | notes)
+    assumed: list[str] = []
+    row = _completed(run_chips.split_into_devices(source_terms.read_words(row) | notes), assumed)
     degrees = run_layouts.degrees_to_try(row)
-    found = _of_any_layout(row, degrees) if degrees else _scenarios(row, [])
-    named = f"read from notes: {', '.join(notes)}" if notes else ""
-    return [{**one, "assumed": "; ".join(filter(None, (one["assumed"], named)))} for one in found]
-
-
-def _of_any_layout(row: Mapping[str, Any], degrees: list[dict[str, float]]) -> list[dict[str, Any]]:
-    """Return the scenarios of a row with each layout that is possible; raise the first reason if none is."""
     possible, reasons = [], []
-    for layout in degrees:
+    for layout in degrees or [{}]:
         try:
-            possible += _scenarios({**row, **layout}, ["layout"])
+            possible += _scenarios({**row, **layout}, [*(["layout"] if degrees else []), *assumed])
         except ScenarioError as reason:
             reasons.append(reason)
     if not possible:
         raise reasons[0]
-    return possible
+    named = f"read from notes: {', '.join(notes)}" if notes else ""
+    return [{**one, "assumed": "; ".join(filter(None, (one["assumed"], named)))} for one in possible]
 
 
 def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
     """Return the scenarios of a row with this layout, one for each micro-batch size that it may have."""
-    row = _completed(row, assumed)
     precision = run_chips.stated_precision(row, assumed)
     shape = run_architectures.quantities(row, assumed)
     year = run_software.year_of(row, precision, assumed)

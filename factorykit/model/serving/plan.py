@@ -253,7 +253,7 @@ def serve(
 
     need("numpy")
     precision, engine = word_of("precision", precision, FORMATS), word_of("engine", engine, ENGINES)
-    one_of("objective", objective, OBJECTIVES)
+    objective = one_of("objective", objective, OBJECTIVES)
     if fleet is not None and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
     chips, given = with_own_values(chips, given)

@@ -13,6 +13,7 @@ from factorykit.core.errors import ScenarioError, UnknownName, short_repr, unkno
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import accelerator_in, identify
 from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chips
 from factorykit.model.scenario.architectures import architecture
 
@@ -35,6 +36,7 @@ SERVER: Final = 8.0
 """Accelerators of one server, the most of a worker that shares them between prompts and decode."""
 PCIE, NETWORK = 6.4e10, 5e10
 """Rates of links of chips that the table links lacks: PCIe 5 and a port of 400 Gb/s. [byte/s]"""
+NEEDED: Final = ("peak_16bit_flop_per_s", "accelerator_memory_bytes", "memory_bytes_per_s")
 TRIAL_DAYS: Final = 14
 """Most days by which a recipe is measured before its first use."""
 SIDES: Final = ("prefill", "decode")
@@ -115,6 +117,8 @@ def number_in(row: Mapping[str, Any], name: str, default: float | None = 1.0) ->
 
 def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
     """Return what a formula needs of a chip at one number format; without FP4 units it treats FP4 weights as INT4."""
+    if missing := [name for name in NEEDED if not specification[name]]:
+        raise ScenarioError(f"{specification['accelerator']}: the tables have no {', '.join(missing)}")
     peak = float(specification["peak_16bit_flop_per_s"])
     eight, four = (specification[f"peak_{name}_flop_per_s"] for name in ("fp8", "fp4"))
     peaks = {"fp8": float(eight or peak), "int8": float(eight or peak), "fp4": float(four or peak)}
@@ -264,8 +268,10 @@ def _concurrency(row: Mapping[str, Any], *, separate: bool) -> float:
 
 
 @cache
-def _shape(model: str) -> dict[str, float]:
-    return {name: float(value) for name, value in architecture(model).items()}
+def shape(model: str) -> dict[str, float]:
+    """Return the shape of a known model, with the layers that models without recurrent states leave to formulas."""
+    known = {name: float(value) for name, value in architecture(model).items()}
+    return {**evaluate(known, ("attention_layers", "ffn_layers")), **known}
 
 
 def read_point(row: Mapping[str, Any]) -> Point:
@@ -297,7 +303,7 @@ def read_point(row: Mapping[str, Any]) -> Point:
         words["mode"] = "disagg" if exact else "disagg_open"
     row = _with_recipes(row, found)
     prefill_workers, workers = (number_in(row, f"{side}_num_workers") if separate else 1.0 for side in SIDES)
-    common = {**_shape(model), **hardware(specification, width)}
+    common = {**shape(model), **hardware(specification, width)}
     common |= {"input_tokens": row["isl"], "output_tokens": row["osl"], "draft_tokens": row["draft_tokens"]}
     decode = {**common, **_layout(row, "decode_" if separate else "")}
     tensor, heads, most = decode["tensor_parallel"], decode["attention_heads"], max(common["scale_up_domain"], SERVER)

@@ -94,7 +94,7 @@ def _of(function: Callable[..., Any], *frames: pl.DataFrame) -> Any:
 
 
 def physics(rows: Rows) -> Physics:
-    """Return latencies by the formulas alone."""
+    """Return latencies by the formulas alone, none where weights exceed the memory that prompts and decode share."""
     import numpy as np
 
     decode, load = rows.decode, rows.load
@@ -104,6 +104,8 @@ def physics(rows: Rows) -> Physics:
     prompts = filled.select("prefill_s").hstack(prefill.select("concurrent_requests"))
     prompts = prompts.hstack(decode.select("output_tokens", "prefill_separate"))
     per_token, waiting = decoded["time_per_output_token_s"].to_numpy(), load["waiting"].to_numpy()
+    held = decoded["served_weight_bytes"] <= decode["accelerator_memory_bytes"]
+    per_token = np.where(held | (decode["prefill_separate"] > 0.0), per_token, np.nan)
     backlog = prompts["prefill_separate"].to_numpy() * _of(prefill_backlog_s, prompts, decoded)
     first = waiting * (filled["time_to_first_token_s"].to_numpy() + backlog)
     first += (waiting - 1.0) * (decode["output_tokens"].to_numpy() - 1.0) * per_token
@@ -205,7 +207,7 @@ def benchmarks() -> dict[str, dict[str, float]]:
 
 
 def read_submission(row: Mapping[str, Any]) -> Submission:
-    """Return a row of the table inference_results in the vocabulary.
+    """Return a row of the table inference_results in the vocabulary; by default in the narrowest format of its chip.
 
     Raises
     ------
@@ -219,16 +221,17 @@ def read_submission(row: Mapping[str, Any]) -> Submission:
         raise FactorykitError(
             f"benchmark {row['benchmark']!r} has no known lengths; known are {', '.join(benchmarks())}"
         )
-    if row.get("scenario") not in SCENARIOS:
+    if (scenario := str(row.get("scenario")).capitalize()) not in SCENARIOS:
         raise FactorykitError(f"scenario must be one of {', '.join(SCENARIOS)}, got {row.get('scenario')!r}")
-    width = number_format(row)
+    narrowest = next((name for name in ("fp4", "fp8") if specification[f"peak_{name}_flop_per_s"]), "int8")
+    width = number_format({"weight_data_types": narrowest, **{name: cell for name, cell in row.items() if cell}})
     shape = {name: float(value) for name, value in architecture(model).items()}
     replica = {**shape, **hardware(specification, width), "kv_bytes_per_element": 1.0}
     replica |= benchmarks()[model]
     software = str(row.get("software") or "").partition(" ")[0].strip(",").lower()
     words = {"engine": software, "chip": str(specification["accelerator"]), "model": model, "format": width}
     count = float(row.get("nodes") or 1.0) * float(row.get("accelerators_per_node") or (8.0 if stated else 1.0))
-    return Submission(words | {"mode": str(row["scenario"])}, replica, count)
+    return Submission(words | {"mode": scenario}, replica, count)
 
 
 def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:

@@ -80,6 +80,8 @@ def noise_variance(values: Mapping[str, float], words: Sequence[Mapping[str, str
 
 CALIBRATED: Final = ("engine", "chip", "model")
 """Words with intervals of their own width, the factor ``width_<word>_<name>``; other names have none."""
+LEAST_HALF_WIDTH: Final = 0.025
+"""Least half width: submissions of one system by several makers differ by 2 to 5 %."""
 LEFT_OUT: Final = ("row", "sweep", "chip")
 """What was left out to calibrate intervals: rows, all rows of their sweep or system, all rows of their chip."""
 
@@ -101,7 +103,7 @@ def widened(values: Mapping[str, float], words: Sequence[Mapping[str, str]], var
         rows = modes == mode
         half[rows] = deviation[rows] * np.exp(np.interp(np.log(deviation[rows]), at, width))
     own = [math.prod(values.get(f"width_{word}_{row[word]}", 1.0) for word in CALIBRATED) for row in words]
-    return half * np.array(own)
+    return np.maximum(half * np.array(own), LEAST_HALF_WIDTH)
 
 
 def precision_of(values: Mapping[str, float], words: Sequence[Mapping[str, str]], features: np.ndarray) -> np.ndarray:

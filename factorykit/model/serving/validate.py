@@ -29,6 +29,7 @@ MEASURED: Final = {
 """Predicted and measured column of each error, and the scale of the latter."""
 READ_AS: Final = {1e-3: ("time_to_first_token_s", "milliseconds"), 1.0: ("output_tokens_per_s", "tokens per second")}
 """Quantity as which a measured cell with a unit is read, and the unit of its column in words, by that scale."""
+FULL: Final = "the weights do not fit into the memory of the stated accelerators; give more accelerators"
 PUBLISHED: Final = {
     "ID": "id",
     "Model": "benchmark",
@@ -83,7 +84,7 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     if rows is None:
         points = _points(table("serving_points").collect(), shipped=True)
         return pl.concat([points, _results(table("inference_results").collect(), shipped=True)])
-    frame = validation.frame("rows", rows)
+    frame = validation.frame("rows", rows).with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
     if frame.is_empty():
         raise ScenarioError("rows must have at least one row, got none")
     frame = frame.rename({old: new for old, new in PUBLISHED.items() if old in frame and new not in frame})
@@ -193,5 +194,5 @@ def _table(frame: pl.DataFrame, numbers: list[int], found: dict[str, Any], reaso
         measured("id", pl.String).alias("id"),
         *map(column, COLUMNS),
         *((column(new) / measured(old) / scale - 1.0).alias(name) for name, (new, old, scale) in MEASURED.items()),
-        pl.Series("reason", reasons, dtype=pl.String),
+        pl.coalesce(pl.Series("reason", reasons), pl.when(column("tokens_per_s").is_null()).then(pl.lit(FULL))),
     )

@@ -20,7 +20,7 @@ from factorykit.formulas.serving.throughput import serving_users
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import plan, predict, residual
 from factorykit.model.serving.features import tpot_features, ttft_features
-from factorykit.model.serving.points import ENGINES, WEIGHT_BYTES, chip, hardware
+from factorykit.model.serving.points import ENGINES, WEIGHT_BYTES, chip, hardware, shape
 from factorykit.model.serving.risk import expected_cost
 from factorykit.site.planner import controls, page_script
 from factorykit.site.planner.model import in_json
@@ -41,7 +41,7 @@ ORDERING: Final = (
     *("output_tokens_per_s_per_user", "output_tokens_per_s_per_accelerator"),
 )
 """Answers by which the page orders candidates and draws them."""
-PROCESS: Final = ("WORDS", "FAMILY", "CALIBRATED", "LEFT_OUT", "JITTER", "JOINING")
+PROCESS: Final = ("WORDS", "FAMILY", "CALIBRATED", "LEFT_OUT", "LEAST_HALF_WIDTH", "JITTER", "JOINING")
 
 
 @cache
@@ -54,7 +54,7 @@ def script() -> str:
 def shapes() -> dict[str, dict[str, float]]:
     """Return the quantities of the known models by architecture."""
     names = table("architectures").select("architecture").collect()["architecture"]
-    return {name: {size: float(value) for size, value in architecture(name).items()} for name in names}
+    return {name: shape(name) for name in names}
 
 
 @cache
@@ -77,9 +77,9 @@ def _chain(outputs: Iterable[str], given: Iterable[str]) -> Chain:
 def model_script() -> str:
     """Return JavaScript that defines ``MODEL``: the functions, the tables and the measured rows of the engine."""
     rows = predict.measured()[0]
-    shape = tuple(dict.fromkeys(name for sizes in shapes().values() for name in sizes))
+    sizes = tuple(dict.fromkeys(name for known in shapes().values() for name in known))
     side = [name for name in rows.decode.columns if name != "draft_tokens"]
-    asked = (*plan.PRICES, *PARTS, *LOADED, *LIMITS, *plan.SHAPE, *(name for name in shape if name in side))
+    asked = (*plan.PRICES, *PARTS, *LOADED, *LIMITS, *plan.SHAPE, *(name for name in sizes if name in side))
     chains = {
         "decode": _chain([*plan.MEMORY, *predict.DECODE], side),
         "prefill": _chain([*plan.MEMORY, *predict.PREFILL], [*side, "queued_prefills", "serving_request_s"]),
@@ -90,7 +90,7 @@ def model_script() -> str:
     printed = {"backlog": prefill_backlog_s, "ttftFeatures": ttft_features, "tpotFeatures": tpot_features}
     printed |= {"expectedCost": expected_cost, "users": serving_users}
     data = {
-        "shapes": [shape, {name: [it.get(size) for size in shape] for name, it in shapes().items()}],
+        "shapes": [sizes, {name: [it.get(size) for size in sizes] for name, it in shapes().items()}],
         "chips": machines(),
         "engines": {name: residual.constants(name) for name in ENGINES},
         "month": predict.newest(),
@@ -140,8 +140,8 @@ def _rows(rows: predict.Rows) -> dict[str, Any]:
     values = rows.decode.select(machine).rows()
     devices = {f"{row['chip']} {row['format']}": cell for row, cell in zip(rows.words, values, strict=True)}
     decode, prefill, load = (
-        {name: cells.to_list() for name, cells in frame.to_dict().items() if name not in {*shape, *machine}}
-        for shape in [shapes()[rows.words[0]["model"]]]
+        {name: cells.to_list() for name, cells in frame.to_dict().items() if name not in {*sizes, *machine}}
+        for sizes in [shapes()[rows.words[0]["model"]]]
         for frame in (rows.decode, rows.prefill, rows.load.drop("concurrency"))
     )
     own = {name: cells for name, cells in prefill.items() if decode[name] != cells}

@@ -69,9 +69,9 @@ const NONE = { rows: [], columns: new Float64Array(), squares: new Float64Array(
 
 export class Process {
   // words: one object a row; features: one array a row; joining and weights: what the means of Python multiply.
-  constructor({ words: names, family, calibrated, left_out: leftOut, jitter, joining: most }, values, words, features, { joining: common, rows: weights }) {
+  constructor({ words: names, family, calibrated, left_out: leftOut, least_half_width: least, jitter, joining: most }, values, words, features, { joining: common, rows: weights }) {
     const [linear, fall] = [values.linear ** 2, -0.5 / values.far_length ** 2];
-    Object.assign(this, { names, family, calibrated, leftOut, jitter, values, words, features, linear, fall, common, weights, shared: new Map() });
+    Object.assign(this, { names, family, calibrated, leftOut, least, jitter, values, words, features, linear, fall, common, weights, shared: new Map() });
     this.lengths = features[0].map((_, i) => values[`length_${i}`]);
     const patterns = range(2 ** names.length);
     const carried = (scale, pattern) => names.reduce((whole, name, i) => whole * (pattern & (1 << i) ? 1 : values[`${scale}_carry_${name}`]), values[scale] ** 2);
@@ -217,12 +217,12 @@ export class Process {
 
   // The calibrated width, in proportion of logarithms between the known deviations of the mode.
   widened(words, deviation) {
-    const { values, leftOut, calibrated } = this;
+    const { values, leftOut, calibrated, least } = this;
     const known = leftOut.map((name) => [values[`deviation_${words.mode}_${name}`], values[`half_width_${words.mode}_${name}`]].map(Math.log)).sort(([a, b], [c, d]) => a - c || b - d);
     const own = calibrated.reduce((whole, name) => whole * (values[`width_${name}_${words[name]}`] ?? 1), 1);
     const at = Math.min(Math.max(Math.log(deviation), known[0][0]), known.at(-1)[0]);
     const above = Math.max(known.findIndex(([end]) => end >= at), 1);
     const [[a, b], [c, d]] = [known[above - 1], known[above]];
-    return deviation * own * Math.exp(c === a ? d : b + ((d - b) * (at - a)) / (c - a));
+    return Math.max(deviation * own * Math.exp(c === a ? d : b + ((d - b) * (at - a)) / (c - a)), least);
   }
 }

@@ -92,6 +92,7 @@ def test_partial_recomputation_is_the_stated_share_of_layers(share, words):
         {"optimizer": "AdamW (fused)", "schedule": "1F1B", "fabric": "InfiniBand NDR"},
         {"accelerator_count": "8 nodes x 8 GPUs", "seq_len": "8192 tokens", "tp": "TP1"},
         {"mlp_gated": "SwiGLU", "recompute": "gradient_checkpointing=True"},
+        {"global_batch": "1,048,576 tokens", "dp": float("nan")},
     ],
 )
 def test_another_spelling_of_a_row_is_the_same_run(spelt):
@@ -116,11 +117,27 @@ def test_a_rate_without_a_batch_is_measured_with_the_batch_that_is_assumed():
 def test_a_shape_that_is_not_stated_is_that_of_a_plain_model_of_its_size():
     """96 layers of 12,288 in GPT-3 175B, 40 of 5,120 in LLaMA 13B; sequences of 2,048 in both."""
     shape = dict.fromkeys(("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq_len", "mlp_gated"))
-    rows = [HOME | shape | {"total_params": size, "year": 2022} for size in (175e9, 13e9)]
+    sizes = [{"total_params": 175e9}, {"total_params": 13e9}, {"model": "Unheard-13B"}]
+    sizes.append(sizes[1] | dict.fromkeys(("tp", "pp", "sharding")))
+    rows = [HOME | shape | {"year": 2022} | size for size in sizes]
     ready, reasons = prepared(pl.DataFrame(rows, infer_schema_length=None))
     assert reasons.is_empty()
-    assert ready.select("layers", "hidden_size").rows() == [(96.0, 12288.0), (40.0, 5120.0)]
-    assert ready["sequence_length"].to_list() == [2048.0, 2048.0]
+    found = ready.select("row", "layers", "hidden_size").unique().sort("row")
+    assert found.drop("row").rows() == [(96.0, 12288.0), *[(40.0, 5120.0)] * 3]
+    assert ready["sequence_length"].unique().to_list() == [2048.0]
+
+
+def test_a_framework_shards_as_its_recipes_do_where_nothing_is_stated():
+    rows = [
+        RUN | {"framework": name, "year": 2025, "sharding": None} for name in ("nanotron", "Megatron", "MindFormers")
+    ]
+    assert prepared(pl.DataFrame(rows))[0]["zero_stage"].to_list() == [0.0, 1.0, 2.0]
+
+
+def test_experts_of_a_model_known_by_its_name_are_spread_where_no_layout_is_stated():
+    run = {"model": "DeepSeek-V3", "hardware": "TPU7x", "accelerator_count": 256, "seq_len": 4096}
+    ready, _ = prepared(pl.DataFrame([run | {"global_batch": 4096, "framework": "MaxText", "precision": "bf16"}]))
+    assert ready["expert_parallel"].unique().sort().to_list() == [1.0, 8.0, 16.0, 32.0, 64.0]
 
 
 def test_a_chip_of_two_devices_is_predicted_as_two_devices():
@@ -151,6 +168,7 @@ def test_a_note_and_columns_give_the_same_prediction():
     assert noted.select(numbers).equals(stated.select(numbers))
 
 
+@pytest.mark.filterwarnings("ignore:row")
 def test_notes_of_the_table_change_no_prediction():
     runs = fk.table("training_runs").collect().gather_every(3)
     words = [name for name in runs.columns if name.endswith("_stated")]
@@ -177,6 +195,7 @@ def test_frameworks_are_found_by_their_names():
     assert {name: frameworks.find(name) for name in spelt} == spelt
 
 
+@pytest.mark.filterwarnings("ignore:row")
 def test_contradictory_and_missing_inputs_are_named():
     odd = {"micro_batch": 8, "dp": 4, "mlp_gated": None, "kv_heads": None, "vocab": None}
     found = fk.validate(pl.DataFrame([HOME, HOME | odd], infer_schema_length=None))
@@ -276,7 +295,8 @@ def test_chips_are_known_by_the_names_of_their_servers(chip, words):
 )
 def test_models_of_2026_are_predicted_by_name(name, billions, active):
     run = {"model": name, "hardware": "GB300", "accelerator_count": 64, "tp": 1, "pp": 1, "ep": 64, "seq_len": 4096}
-    rows = pl.DataFrame([run | {"global_batch": 512, "micro_batch": 1, "precision": "bf16", "year": 2026}])
+    run |= {"global_batch": 512, "micro_batch": 1, "precision": "bf16", "year": 2026}
+    rows = pl.DataFrame([run, run | {"pp": 8, "ep": 8}])
     counts = fk.evaluate(prepared(rows)[0], ["parameters", "active_parameters"])
     found = counts.select("parameters", "active_parameters").row(0, named=True)
     assert found["parameters"] / 1e9 == pytest.approx(billions, rel=0.02)

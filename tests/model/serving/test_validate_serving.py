@@ -115,8 +115,10 @@ def test_benchmark_results_are_predicted_without_their_system() -> None:
 
 
 def test_a_row_needs_no_measured_column_and_more_users_wait_longer() -> None:
-    rows = pl.DataFrame([ROW, ROW | {"batch_size": 64}, ROW | {"model_path": "unheard/of"}])
-    few, many, unknown = fk.validate_serving(rows).iter_rows(named=True)
+    hybrid = {"model_path": "nvidia/Nemotron-3-Super-120B-A12B", "pp_size": float("nan")}
+    rows = pl.DataFrame([ROW, ROW | {"batch_size": 64}, ROW | hybrid, ROW | {"model_path": "unheard/of"}])
+    few, many, mixed, unknown = fk.validate_serving(rows).iter_rows(named=True)
+    assert mixed["reason"] is None
     assert few["tpot_low_s"] < few["tpot_s"] < few["tpot_high_s"]
     assert many["tpot_s"] > few["tpot_s"]
     assert many["tokens_per_s"] > few["tokens_per_s"]
@@ -179,8 +181,11 @@ def test_columns_of_the_publisher_are_read() -> None:
     row = {"ID": "5.1-1", "Model": "llama2-70b-99", "Scenario": "Offline", "Nodes": 1}
     row |= {"Accelerator": "NVIDIA H200-SXM-141GB"}
     row |= {"a#": "8", "Software": "TensorRT 10.11, CUDA 12.8", "weight_data_types": "fp8"}
-    found = fk.validate_serving(pl.DataFrame([row]))
-    assert found["tokens_per_s"][0] == pytest.approx(34_000, rel=0.1)  # eight submissions print 33,000 to 35,400
+    found = fk.validate_serving(pl.DataFrame([row, row | {"Scenario": "offline", "weight_data_types": None}]))
+    for rate in found["tokens_per_s"]:
+        assert rate == pytest.approx(34_000, rel=0.1)  # eight submissions print 33,000 to 35,400
+    larger = row | {"Model": "llama3.1-405b", "Accelerator": "NVIDIA L40S", "a#": "1"}
+    assert "do not fit" in fk.validate_serving(pl.DataFrame([larger]))["reason"][0]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +253,8 @@ def test_words_of_vendors_are_read_in_any_spelling(change: dict, same: dict) -> 
     "change",
     [
         *({"backend": "tgi"}, {"backend": None}, {"precision": "foo"}, {"mode": "foo"}, {"system": None}),
-        *({"batch_size": 0}, {"batch_size": None}, {"isl": 0}, {"isl": "1k"}),
+        *({"batch_size": 0}, {"batch_size": None}, {"isl": 0}, {"isl": "1k"}, {"system": "Cerebras CS-3"}),
+        {"system": "h100_sxm", "precision": "bf16", "tp_size": 1},
         *({"tp_size": tp} for tp in (0, 12, 16)),
     ],
 )
@@ -258,6 +264,7 @@ def test_a_word_or_number_that_is_not_understood_is_the_reason_and_no_other_row_
     assert good["reason"] is None
     assert bad["tpot_s"] is None
     assert bad["reason"]
+    assert "NoneType" not in bad["reason"]
 
 
 def test_measured_cells_are_read_with_their_unit_and_others_and_misspelt_columns_warn() -> None:
