@@ -12,12 +12,13 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import factorykit as fk
 from factorykit.core import atomic_io, text_io
@@ -26,34 +27,20 @@ from factorykit.core.extras import not_installed
 from factorykit.core.units import begins_with_digit, parse
 from factorykit.core.validation import one_of
 from factorykit.core.vocabulary import Quantity, quantity
-from factorykit.data.query import MAX_SQL_SECONDS
 
 if TYPE_CHECKING:
     import polars as pl
 
+GROUPS = {
+    "data": "tables and their sources: build, list, show, query",
+    "site": "the published pages: build, check, serve",
+}
 MAX_GRID_POINTS = 10_000_000
 MAX_PRINTED_ROWS = 1_000_000
 MAX_CELL = 50
 """Characters of a text in a printed table."""
 MEASURED_ROWS = 1000
 """Rows of a table from which the width of its columns follows."""
-POST_TRAINING = {
-    "accelerator": "their name (default h100_sxm)",
-    "algorithm": "grpo, dapo, ppo, distillation, sft or dpo (default grpo)",
-    "steps": "steps of the run (default 500)",
-    "samples": "sequences of a step (default 1024)",
-    "batch": "sequences of an optimizer step; by default one update a step",
-    "input_tokens": "tokens of a prompt, mean (default 256)",
-    "output_tokens": "tokens of a sample, mean (default 2048)",
-    "sequence_length": "most tokens of prompt and sample (default 8192)",
-    "policy_lag_steps": "steps by which rollouts may be off policy (default 0: the two sides take turns)",
-    "precision": "bf16 or fp8 (default bf16)",
-    "lora_rank": "rank of adapters (default 0: all weights are trained)",
-    "teacher": "model whose log-probabilities are distilled, by default one as large as the policy",
-    "tool_wait_s": "time that a sample waits for tools, such as '30 s'",
-    "reward_s": "time of rewards that nothing hides, such as '5 s'",
-    "rental_usd_per_accelerator_h": "price, such as '$2.5'; that of the tables by default",
-}
 EPILOG = "Numbers without a unit are in seconds, watts, bytes, FLOP, USD or fractions; 30min and 500GB/s have a unit."
 
 
@@ -66,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        options = _options(arguments)
+        options = _parsed(arguments)
         result = options.run(options)
         if result is not None and not isinstance(result, int):
             _print_frame(result, options.json)
@@ -91,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options, passed_on = parser.parse_known_args(arguments)
     if "inputs" in options:
@@ -123,234 +110,61 @@ def _parser() -> argparse.ArgumentParser:
         prog="factorykit", description="Compute, time, power, failures and cost of AI training clusters.", epilog=EPILOG
     )
     parser.add_argument("--version", action="version", version=f"factorykit {fk.__version__}")
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
-
-    data = verbs.add_parser("data", help="tables and their sources: build, list, show, query")
-    kinds = data.add_subparsers(required=True, metavar="ACTION")
-    build = _verb(kinds, "build", _data_build, "validate data/sources and write the Parquet tables")
-    build.add_argument("--out", type=Path, help="output folder (default: the tables that factorykit reads)")
-    _json(_verb(kinds, "list", lambda _: fk.tables(), "list the tables"))
-    show = _json(_verb(kinds, "show", lambda options: fk.table(options.table).collect(), "print a table"))
-    show.add_argument("table")
-    query = _json(_verb(kinds, "sql", _data_sql, "query the tables, read only"))
-    query.add_argument("query")
-    query.add_argument(
-        "--timeout", type=float, metavar="S", default=MAX_SQL_SECONDS, help="time limit in seconds (default 60)"
-    )
-    sources = _json(_verb(kinds, "sources", _data_sources, "print the sources of a table: citation, locator, licence"))
-    sources.add_argument("table")
-    sources.add_argument("key", nargs="?")
-    connect = _json(_verb(kinds, "connect", _data_connect, "connect a public data set, or list them"))
-    connect.add_argument("name", nargs="?")
-    connect.add_argument(
-        "file", nargs="?", metavar="FILE|URL", help="CSV file or https:// address (default: the cache)"
-    )
-    connect.add_argument("--query", help="SQL query to print instead of the table")
-
-    summary = "compare publishers' new files with the tables"
-    refresh = _json(_verb(kinds, "refresh", _data_refresh, summary))
-    refresh.add_argument(
-        "origin", nargs="+", metavar="FOLDER|NAME=FILE|NAME=URL", help="files named like the data sets"
-    )
-    refresh.add_argument("--apply", action="store_true", help="write additions and changes to data/sources")
-    changes = _json(_verb(kinds, "changes", _data_changes, "print the changelog of the data, newest last"))
-    changes.add_argument(
-        "--since", type=Path, metavar="FOLDER", help="compare data/sources with an earlier copy instead"
-    )
-    changes.add_argument("--apply", action="store_true", help="with --since: append the differences to the changelog")
-
-    assumed = _json(_verb(verbs, "assumed", _assumed, "list the defaults that --assume uses, with their sources"))
-    _inputs(assumed, assume=False)
-    _outputs(assumed)
-
-    evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
-    _inputs(evaluate)
-    _calibration(evaluate)
-    _outputs(evaluate)
-    evaluate.add_argument("--rows", metavar="FILE", help="Parquet or CSV file with one scenario per row")
-    evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV file for the results")
-
-    sweep = _json(_verb(verbs, "sweep", _sweep, "evaluate every combination of given values"))
-    _inputs(sweep)
-    sweep.add_argument(
-        "--grid",
-        "-g",
-        action="append",
-        required=True,
-        metavar="QUANTITY=VALUES",
-        help="mfu=0.3,0.4, accelerator=h100_sxm,b200 or restart_s=1min:10min:8 (eight values); may be repeated",
-    )
-    _outputs(sweep)
-    sweep.add_argument("--out", metavar="PATH", help="a .parquet file, or the folder of a study")
-    sweep.add_argument("--engine", default="local", help="local, ray, or the address of a Ray cluster")
-
-    simulate = _json(
-        _verb(verbs, "simulate", _simulate, "simulate runs with failures and print the distribution of results")
-    )
-    _inputs(simulate)
-    simulate.add_argument("--runs", type=int, default=10_000, help="number of runs (default 10,000)")
-    simulate.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
-    simulate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV file with one row per run")
-
-    explain = _json(_verb(verbs, "explain", _explain, "print the computation of a quantity step by step"))
-    explain.add_argument("output", metavar="QUANTITY")
-    _inputs(explain)
-    _calibration(explain)
-
-    audit = _json(_verb(verbs, "audit", _audit, "recompute published claims and compare"))
-    audit.add_argument("--document", metavar="SOURCE", help="only the claims of one document, such as seed_000")
-    audit.add_argument(
-        "--verdict", help="agrees, identity, rounding, disagrees, 'unit error', superseded or 'not checkable'"
-    )
-    audit.add_argument("--claim", metavar="CLAIM", help="one claim with the steps of its recipe")
-    search = _json(_verb(verbs, "search", _search, "list parallel layouts of a model on a cluster, best first"))
-    search.add_argument("model", help="a known model, such as llama3_70b, a size such as 70B, or a config.json")
-    search.add_argument(
-        "cluster", help="accelerators=512,accelerator=h100_sxm; a preset and its chip: meta_24k,accelerator=h100_sxm"
-    )
-    search.add_argument("global_batch_size", help="sequences of one optimizer step")
-    search.add_argument(
-        "--sequence-length", default="4096", help="tokens of one sequence, e.g. 8192 or 8Ki (default 4096)"
-    )
-    search.add_argument(
-        "--objective", default="step_s", metavar="QUANTITY", help="ranking of the layouts (default step_s)"
-    )
-    _assume(search)
-    _calibration(search)
-    _framework(search)
-    search.add_argument("--rows", type=_count, default=10, help="number of layouts to print (default 10)")
-
-    serve = _json(_verb(verbs, "serve", _serve, "choose chips, layout and replicas that serve a load"))
-    serve.add_argument("model", help="a known model, such as llama3_70b or deepseek-ai/DeepSeek-R1, or a size: 70B")
-    serve.add_argument("load", nargs="?", help="requests per second, such as 20")
-    for name, text in (
-        ("users", "users who ask again after each answer, instead of requests per second"),
-        ("fleet", "accelerators, of which the largest load is found"),
-        ("trace", "file of requests (Azure, Mooncake, CSV), which gives load and lengths"),
-        ("ttft", "greatest time to first token, such as '500 ms'"),
-        ("tpot", "greatest time per output token, such as '25 ms'"),
-        ("input-tokens", "tokens of a prompt (default 1024)"),
-        ("output-tokens", "tokens of an answer (default 1024)"),
-        ("precision", "number format of the weights: bf16, fp8, int8, fp4 or int4 (default fp8)"),
-        ("engine", "vllm, sglang or trtllm (default vllm)"),
-        ("objective", "cost_usd_per_h, accelerators or j_per_token (default cost_usd_per_h)"),
-    ):
-        serve.add_argument(f"--{name}", metavar=name.upper(), help=text)
-    serve.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="known quantities: draft_tokens=2, pue=1.2")
-    chips_help = "accelerators to choose from: h200_sxm,b200 (default h200_sxm)"
-    serve.add_argument("--chips", metavar="A,B", type=lambda text: text.split(","), help=chips_help)
-
-    post = _json(_verb(verbs, "post-train", _post_train, "split accelerators between rollouts and training"))
-    post.add_argument("model", help="a known model, such as llama3_8b or Qwen/Qwen3-32B")
-    post.add_argument("accelerators", help="their number, such as 64")
-    for name, text in POST_TRAINING.items():
-        post.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=text)
-
-    plan = _json(_verb(verbs, "plan", _plan, "plan a run: accelerators, their number, layout, days and cost"))
-    plan.add_argument(
-        "model", help="a known model, a config.json, a size such as 70B, 'largest', or a run.toml with all arguments"
-    )
-    plan.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="known quantities: precision=fp8, pue=1.2")
-    for name, text in (
-        ("tokens", "training tokens, such as 15T; compute-optimal by default"),
-        ("deadline", "wall-clock time, such as 60d"),
-        ("budget", "money for the run, such as '20 M USD'"),
-        ("power", "power of the facility, such as 20MW"),
-        ("objective", "quantity to minimise"),
-    ):
-        plan.add_argument(f"--{name}", metavar=name.upper(), help=text)
-    for name, text in (
-        ("chips", "accelerators to choose from: h100_sxm,b200"),
-        ("counts", "numbers of accelerators to choose from: 1024,2048"),
-        ("sites", "countries to choose from, by code or name: usa,france"),
-        ("acquire", "rent, own, or rent,own"),
-        ("tiers", "checkpoint tiers: storage only, local and storage, or both: one,two"),
-    ):
-        plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
-    plan.add_argument("--as-run", action="store_true", help="chips, count and recipe of the model's published run")
-    _calibration(plan)
-    _framework(plan)
-
-    validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
-    validate.add_argument("file", nargs="?", help="CSV or Parquet with the columns of training_runs")
-    _calibration(validate)
-    validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
-
-    calibrate = _json(_verb(verbs, "calibrate", _calibrate, "calibrate the performance model to measured runs"))
-    calibrate.add_argument("file", help="CSV or Parquet with the columns of training_runs, step_time_s too")
-    calibrate.add_argument("--out", "-o", type=Path, metavar="FILE", help="JSON file for --calibration")
-    calibrate.add_argument("--design", type=_count, metavar="K", help="list the K most informative rows instead")
-
-    report = _verb(verbs, "report", _report, "write a report of cluster logs as one page")
-    report.add_argument("logs", nargs="+", metavar="LOGS", help="files or folders; plain, gzip or zstd")
-    report.add_argument("--out", "-o", type=Path, default=Path("report"), help="folder to write to (default report)")
-    report.add_argument("--kind", metavar="FORMAT", help="format of the files; recognised by default")
-    report.add_argument("--zone", default="UTC", help="time zone of timestamps without one, e.g. Europe/Berlin")
-    report.add_argument("--price", metavar="USD", help="price of an accelerator-hour, such as 2.5")
-    report.add_argument("--anonymise", action="store_true", help="hash users, nodes and jobs, name no log files")
-
-    site = verbs.add_parser("site", help="the published pages: build, check, serve")
-    pages = site.add_subparsers(required=True, metavar="ACTION")
-    site_build = _verb(
-        pages, "build", _site_build, "run changed notebooks, render, check, and replace the folder atomically"
-    )
-    site_build.add_argument("--out", type=Path, default=Path("_site"))
-    site_build.add_argument("--stored", action="store_true", help="render the stored outputs; run no notebook")
-    site_build.add_argument("--renderer", choices=["auto", "quarto", "embedded"], default="auto")
-    site_check = _verb(pages, "check", _site_check, "check a rendered folder")
-    site_check.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
-    site_serve = _verb(pages, "serve", _site_serve, "serve a rendered folder on localhost")
-    site_serve.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
-    site_serve.add_argument("--port", type=int, default=8000)
-
-    mcp = _verb(verbs, "mcp", _mcp, "serve the tools of an agent by the Model Context Protocol")
-    mcp.add_argument("--http", type=int, metavar="PORT", help="serve http://127.0.0.1:PORT/mcp instead of stdio")
-    schema = _verb(verbs, "schema", _schema, "print the JSON schema of the arguments of a tool, or of all")
-    schema.add_argument(
-        "tool", nargs="?", metavar="TOOL", help="evaluate, plan, serve, search, explain, audit, table or sql"
-    )
-
-    _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab on localhost; options are passed to jupyter lab")
+    groups: dict[str, Any] = {"": parser.add_subparsers(required=True, metavar="VERB")}
+    rows = text_io.package_rows(Path(__file__).with_name("commands.csv"))
+    for run in COMMANDS:
+        group, _, verb = run.__name__[1:].partition("_")
+        if group not in GROUPS:
+            group, verb = "", run.__name__[1:].replace("_", "-")
+        if group not in groups:
+            added = groups[""].add_parser(group, help=GROUPS[group])
+            groups[group] = added.add_subparsers(required=True, metavar="ACTION")
+        text = str(run.__doc__)
+        command = groups[group].add_parser(verb, help=f"{text[0].lower()}{text[1:-1]}", description=text, epilog=EPILOG)
+        command.set_defaults(run=run)
+        for row in rows:
+            if f"{group} {verb}".strip() in row["commands"].split(", "):
+                _add_argument(command, row)
     return parser
 
 
-def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EPILOG)
-    parser.set_defaults(run=run)
-    return parser
+def _add_argument(command: argparse.ArgumentParser, row: dict[str, str]) -> None:
+    """Add an argument of the table of commands; a name that ends in ``?``, ``*`` or ``+`` takes as many values."""
+    first, *others = row["argument"].split()
+    options = dict(KINDS.get(row["kind"]) or {"choices": row["kind"].split("|")})
+    if first[-1] in "?*+":
+        first, options["nargs"] = first[:-1], first[-1]
+    named: dict[str, Any] = {"metavar": row["value"], "default": row["default"], "help": row["help"]}
+    command.add_argument(first, *others, **options, **{name: text for name, text in named.items() if text})
 
 
-def _json(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
+def _list(text: str) -> list[str]:
+    return text.split(",")
 
 
-def _assume(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--assume", action="store_true", help="fill gaps with sourced defaults; `factorykit assumed` lists them"
-    )
+def _is_list(text: str) -> bool:
+    """Return whether a text has several values; 16,384 is one number."""
+    return "," in text and re.fullmatch(r"\d{1,3}(,\d{3})+", text) is None
 
 
-def _inputs(parser: argparse.ArgumentParser, *, assume: bool = True) -> None:
-    if assume:
-        _assume(parser)
-    parser.add_argument("--preset", metavar="NAME", help="start from a published run or cluster")
-    parser.add_argument(
-        "inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12 or 15.6T; an alternative formula by name"
-    )
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count such as 1, 2, 3")
+    return int(text)
 
 
-def _outputs(parser: argparse.ArgumentParser) -> None:
-    listed = {"action": "extend", "metavar": "A,B", "type": lambda text: text.split(",")}
-    parser.add_argument("--output", "-o", **listed, help="outputs (default: all); may be repeated")
-
-
-def _calibration(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--calibration", type=Path, metavar="FILE", help="output of `factorykit calibrate`")
-
-
-def _framework(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--framework", help="training framework, such as megatron_bridge; all software by default")
+KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "text": {"type": str},
+    "flag": {"action": "store_true"},
+    "path": {"type": Path},
+    "int": {"type": int},
+    "float": {"type": float},
+    "count": {"type": _count},
+    "list": {"type": _list},
+    "extend": {"type": _list, "action": "extend"},
+    "append": {"action": "append", "required": True},
+}
+"""Kinds of arguments in the table of commands; others are choices with a bar between them."""
 
 
 def _calibrated(options: argparse.Namespace) -> fk.Calibration | None:
@@ -373,12 +187,19 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
     return given
 
 
+def _stated(options: argparse.Namespace, *others: str) -> dict[str, Any]:
+    """Return the options that are given, without those of every command and ``others``."""
+    others += ("model", "inputs", "json", "run", "passed_on")
+    return {name: value for name, value in vars(options).items() if value is not None and name not in others}
+
+
 def _scenario(options: argparse.Namespace) -> fk.Scenario:
     changes = _given(options)
     return fk.preset(options.preset).replace(**changes) if options.preset else fk.Scenario(**changes)
 
 
 def _data_build(options: argparse.Namespace) -> None:
+    """Validate data/sources and write the Parquet tables."""
     from factorykit.data import literals
     from factorykit.data.build import build
 
@@ -389,15 +210,28 @@ def _data_build(options: argparse.Namespace) -> None:
     print(f"{report.height} tables, {report['rows'].sum()} rows: {', '.join(changed) or 'nothing'} changed")
 
 
+def _data_list(_: argparse.Namespace) -> pl.DataFrame:
+    """List the tables."""
+    return fk.tables()
+
+
+def _data_show(options: argparse.Namespace) -> pl.DataFrame:
+    """Print a table."""
+    return fk.table(options.table).collect()
+
+
 def _data_sql(options: argparse.Namespace) -> pl.DataFrame:
+    """Query the tables, read only."""
     return fk.sql(options.query, timeout_s=options.timeout)
 
 
 def _data_sources(options: argparse.Namespace) -> pl.DataFrame:
+    """Print the sources of a table: citation, locator, licence."""
     return fk.sources(options.table, options.key)
 
 
 def _data_connect(options: argparse.Namespace) -> pl.DataFrame:
+    """Connect a public data set, or list them."""
     if options.name is None:
         return fk.connectors()
     table = fk.connect(options.name, options.file)
@@ -407,12 +241,14 @@ def _data_connect(options: argparse.Namespace) -> pl.DataFrame:
 
 
 def _data_refresh(options: argparse.Namespace) -> None:
+    """Compare publishers' new files with the tables."""
     from factorykit.data.public import refresh as data_refresh
 
     _print_changes(data_refresh.refresh(*options.origin, apply=options.apply), options)
 
 
 def _data_changes(options: argparse.Namespace) -> pl.DataFrame | None:
+    """Print the changelog of the data, newest last."""
     from factorykit.data.public import refresh as data_refresh
 
     if options.since is None:
@@ -430,10 +266,12 @@ def _print_changes(frame: pl.DataFrame, options: argparse.Namespace) -> None:
 
 
 def _assumed(options: argparse.Namespace) -> pl.DataFrame:
+    """List the defaults that --assume uses, with their sources."""
     return fk.assumed(_scenario(options), options.output)
 
 
 def _evaluate(options: argparse.Namespace) -> pl.DataFrame | None:
+    """Compute quantities from others."""
     asked: Any = _scenario(options)
     if not (asked or options.rows):
         raise ScenarioError("no quantity is given; give QUANTITY=VALUE, --preset or --rows")
@@ -472,6 +310,7 @@ def _write(rows: pl.DataFrame | list[dict[str, float]], path: Path) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> pl.DataFrame | None:
+    """Evaluate every combination of given values."""
     if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > MAX_PRINTED_ROWS:
         raise ScenarioError(f"the grid has {rows:,} rows, more than {MAX_PRINTED_ROWS:,}; name a file with --out")
     grid = dict(map(_axis, options.grid))
@@ -483,6 +322,7 @@ def _sweep(options: argparse.Namespace) -> pl.DataFrame | None:
 
 
 def _simulate(options: argparse.Namespace) -> pl.DataFrame:
+    """Simulate runs with failures and print the distribution of results."""
     import polars as pl
 
     runs = fk.simulate(_scenario(options), options.runs, options.seed, assume=options.assume)
@@ -534,17 +374,19 @@ def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float
 
 
 def _explain(options: argparse.Namespace) -> pl.DataFrame | None:
+    """Print the computation of a quantity step by step."""
     explanation = fk.explain(_measured(_scenario(options), options), options.output, assume=options.assume)
     return explanation.to_frame() if options.json else print(explanation)
 
 
 def _audit(options: argparse.Namespace) -> pl.DataFrame | int:
+    """Recompute published claims and compare."""
     if options.claim:
         from factorykit.model.validation.audit import unfold
 
         return unfold(options.claim)
     rows = fk.audit(options.document, options.verdict)
-    shown = ["claim", "locator", "subject", "claimed", "printed", "unit", "recomputed", "ratio", "verdict", "why"]
+    shown = ["claim", "verdict", "ratio", "recomputed", "unit", "printed", "subject", "claimed", "locator", "why"]
     _print_frame(rows if options.json else rows.select(shown), options.json)
     if not options.json:
         counts = rows.group_by("verdict", maintain_order=True).len().sort("len", descending=True).drop_nulls()
@@ -555,13 +397,8 @@ def _audit(options: argparse.Namespace) -> pl.DataFrame | int:
     return 1 if len(errors) else 0
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count such as 1, 2, 3")
-    return int(text)
-
-
 def _search(options: argparse.Namespace) -> int:
+    """List parallel layouts of a model on a cluster, best first."""
     cluster: dict[str, Any] = {"sequence_length": options.sequence_length}
     for part in options.cluster.split(","):
         name, equals, text = part.partition("=")
@@ -586,23 +423,9 @@ def _search(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace) -> int:
-    from factorykit.model.planning.plan import read_run
-
-    asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
-    wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire", "tiers")
-    asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
-    asked |= {"calibration": _calibrated(options)} | ({"framework": options.framework} if options.framework else {})
-    asked |= _given(options) | ({"as_run": True} if options.as_run else {})
-    plan = fk.plan(asked.pop("model"), **asked)
-    _print_result(plan, plan.to_dict(), options)
-    return 0 if plan.best["breaks"].item() is None else 1
-
-
 def _serve(options: argparse.Namespace) -> int:
-    names = ("users", "fleet", "ttft", "tpot", "input_tokens", "output_tokens")
-    names += ("precision", "engine", "objective", "chips")
-    asked = {name: value for name in names if (value := getattr(options, name)) is not None}
+    """Choose chips, layout and replicas that serve a load."""
+    asked = _stated(options, "load", "trace")
     if "=" in (options.load or ""):
         options.inputs, options.load = [options.load, *options.inputs], None
     if options.trace:
@@ -616,9 +439,25 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _post_train(options: argparse.Namespace) -> None:
-    asked = {name: value for name in POST_TRAINING if (value := getattr(options, name)) is not None}
-    result = fk.post_train(options.model, options.accelerators, **asked)
+    """Split accelerators between rollouts and training."""
+    result = fk.post_train(options.model, **_stated(options))
     _print_result(result, {"best": result.best}, options)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    """Plan a run: accelerators, their number, layout, days and cost."""
+    from factorykit.model.planning.plan import read_run
+
+    asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
+    asked |= _stated(options, "calibration", "as_run")
+    asked |= {"calibration": _calibrated(options), "as_run": options.as_run or asked.get("as_run", False)}
+    asked |= {name: _list(text) if _is_list(text) else text for name, text in _given(options).items()}
+    if "," in (counts := ",".join(options.counts or ())) and not _is_list(counts):
+        one, several = counts.replace(",", ""), counts.replace(",", ", ")
+        raise ScenarioError(f"--counts {counts} is one number or several; write {one}, or '{several}'")
+    plan = fk.plan(asked.pop("model"), **asked)
+    _print_result(plan, plan.to_dict(), options)
+    return 0 if plan.best["breaks"].item() is None else 1
 
 
 def _short(value: Any) -> str:
@@ -626,14 +465,19 @@ def _short(value: Any) -> str:
 
 
 def _validate(options: argparse.Namespace) -> pl.DataFrame:
+    """Compare the performance model with measured runs."""
     from factorykit.model.validation.validate import errors
 
     rows = text_io.read_frame(options.file) if options.file else None
     validated = fk.validate(rows, calibration=_calibrated(options))
-    return errors(validated, options.by) if options.by else validated
+    if options.by:
+        return errors(validated, options.by)
+    first = ("id", "error", "reason", "step_s", "measured_s")
+    return validated.select(sorted(validated.columns, key=lambda name: (*first, name).index(name)))
 
 
 def _calibrate(options: argparse.Namespace) -> pl.DataFrame | None:
+    """Calibrate the performance model to measured runs."""
     rows = text_io.read_frame(options.file)
     if options.design:
         return fk.Calibration.design(rows, options.design)
@@ -653,6 +497,7 @@ def _calibrate(options: argparse.Namespace) -> pl.DataFrame | None:
 
 
 def _report(options: argparse.Namespace) -> None:
+    """Write a report of cluster logs as one page."""
     from factorykit.site.cluster_report import report
 
     log = fk.read_log(options.logs, options.kind, zone=options.zone)
@@ -663,40 +508,46 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _site_build(options: argparse.Namespace) -> None:
+    """Run changed notebooks, render, check, and replace the folder atomically."""
     from factorykit.site import build
 
     print(build(options.out, renderer=options.renderer, run=not options.stored))
 
 
 def _site_check(options: argparse.Namespace) -> None:
+    """Check a rendered folder."""
     from factorykit.site import check
 
     print(check(options.folder))
 
 
 def _site_serve(options: argparse.Namespace) -> None:
+    """Serve a rendered folder on localhost."""
     from factorykit.site import serve
 
     serve(options.folder, port=options.port)
 
 
-def _lab(options: argparse.Namespace) -> int:
-    from factorykit.widgets.lab import lab
-
-    return lab(options.passed_on)
-
-
 def _mcp(options: argparse.Namespace) -> None:
+    """Serve the tools of an agent by the Model Context Protocol."""
     from factorykit.mcp import server
 
     server().run() if options.http is None else server().run("streamable-http", port=options.http)
 
 
 def _schema(options: argparse.Namespace) -> None:
+    """Print the JSON schema of the arguments of a tool, or of all."""
     from factorykit.mcp import schemas
 
     known = schemas()
     _print_json(known if options.tool is None else known[one_of("tool", options.tool, known)])
+
+
+def _lab(options: argparse.Namespace) -> int:
+    """Open the notebooks in JupyterLab on localhost; options are passed to jupyter lab."""
+    from factorykit.widgets.lab import lab
+
+    return lab(options.passed_on)
 
 
 def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
@@ -724,7 +575,8 @@ def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
 def _fitting(frame: pl.DataFrame, width: int) -> int:
     """Return the number of leading columns that a terminal of some width shows in full, at least one."""
     cells = frame.head(MEASURED_ROWS).rows()
-    widths = [max(len(str(cell)) for cell in column) for column in zip(frame.columns, *cells, strict=True)]
+    texts = [[f"{cell:.7g}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(frame.columns, *texts, strict=True)]
     ends = itertools.accumulate(min(size, MAX_CELL) + 3 for size in widths)
     return max(sum(end < width for end in ends), 1)
 
@@ -735,6 +587,14 @@ def _print_result(result: object, value: dict[str, Any], options: argparse.Names
 
 def _print_json(value: Any) -> None:
     print(json.dumps(text_io.json_value(value), ensure_ascii=False, indent=1))
+
+
+COMMANDS: Final = (
+    *(_data_build, _data_list, _data_show, _data_sql, _data_sources, _data_connect, _data_refresh, _data_changes),
+    *(_assumed, _evaluate, _sweep, _simulate, _explain, _audit, _search, _serve, _post_train, _plan, _validate),
+    *(_calibrate, _report, _site_build, _site_check, _site_serve, _mcp, _schema, _lab),
+)
+"""Commands in the order of ``factorykit --help``; name and help are those of the function."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Model Context Protocol server with the tools of an agent: evaluate, plan, serve, search, audit, tables and SQL.
+"""Model Context Protocol server with the tools of an agent: evaluate, plan, serve, life, search, audit, tables, SQL.
 
 Every answer has the version, units, and 90 % intervals, assumptions and source rows where there are any.
 """
@@ -42,15 +42,16 @@ INSTRUCTIONS: Final = (
     "lists the tables. Report the interval and the assumptions with a value."
 )
 Inputs = dict[str, float | str]
+Arguments = dict[str, Any]
 
 
-def evaluate(outputs: list[str], inputs: Inputs | None = None, preset: str | None = None) -> dict[str, Any]:
+def evaluate(outputs: list[str] | str, inputs: Inputs | None = None, preset: str | None = None) -> dict[str, Any]:
     """Compute quantities, such as training_days, facility_power_w, failures_per_day, goodput or rental_cost_usd.
 
     Missing inputs are filled with sourced defaults, listed as assumptions; the interval is the 90 % range over those
     assumptions whose spread is known. A preset is a published run or cluster, such as llama_3_1_405b.
     """
-    given = _given(inputs, preset)
+    given, outputs = _given(inputs, preset), [outputs] if isinstance(outputs, str) else outputs
     values = fk.evaluate(given, outputs, assume=True)
     assumed = fk.assumed(given, outputs)
     ends = _intervals(given, outputs, assumed["quantity"].to_list())
@@ -75,22 +76,28 @@ def explain(output: str, inputs: Inputs | None = None, preset: str | None = None
 
 def plan(
     model: str,
-    tokens: str | None = None,
+    tokens: float | str | None = None,
     deadline: str | None = None,
     budget: str | None = None,
     power: str | None = None,
-    chips: list[str] | None = None,
-    counts: list[int] | None = None,
-    sites: list[str] | None = None,
+    chips: list[str] | str | None = None,
+    counts: list[float | str] | float | str | None = None,
+    sites: list[str] | str | None = None,
+    acquire: list[str] | str | None = None,
     objective: str | None = None,
-    inputs: Inputs | None = None,
+    framework: str | None = None,
+    as_run: bool = False,
+    inputs: Arguments | None = None,
 ) -> dict[str, Any]:
     """Plan a training run: accelerators, their number, layout, days, failures, power and cost, each with an interval.
 
     The model is a known one (llama3_70b), a size (70B) or 'largest'. Limits have units: '60 d', '20 M USD', '20 MW'.
+    Machines are acquired by 'rent', 'own' or both. as_run takes what is not given from the model's published run. Of
+    inputs, quantities such as precision, a list gives values to choose from.
     """
     limits = {"tokens": tokens, "deadline": deadline, "budget": budget, "power": power, "objective": objective}
-    training_plan = fk.plan(model, chips=chips, counts=counts, sites=sites, **limits, **(inputs or {}))  # type: ignore[arg-type]
+    choices = {"chips": chips, "counts": counts, "sites": sites, "acquire": acquire, "framework": framework}
+    training_plan = fk.plan(model, as_run=as_run, **limits, **choices, **(inputs or {}))  # type: ignore[arg-type]
     best = training_plan.best.to_dicts()[0]
     rows = training_plan.to_dict()
     text, assumed = rows.pop("answer"), rows.pop("assumed")
@@ -108,18 +115,21 @@ def serve(
     tpot: str | None = None,
     input_tokens: float | None = None,
     output_tokens: float | None = None,
-    chips: list[str] | None = None,
+    chips: list[str] | str | None = None,
     precision: str = "fp8",
     engine: str = "vllm",
+    objective: str = "cost_usd_per_h",
+    inputs: Inputs | None = None,
 ) -> dict[str, Any]:
     """Choose chips, layout and replicas within limits of latency ('500 ms', '25 ms').
 
-    One of load [requests/s], users, fleet (accelerators, of which the largest load is found) or trace (a file).
+    One of load [requests/s], users, fleet (accelerators, of which the largest load is found) or trace (a file). Least
+    is cost_usd_per_h, accelerators or j_per_token. Inputs are known quantities: rental_usd_per_accelerator_h, pue, ...
     """
     deployment = fk.serve(
         model, chips, load=load if trace is None else fk.read_trace(trace), users=users, fleet=fleet,
         ttft=ttft, tpot=tpot, input_tokens=input_tokens, output_tokens=output_tokens, precision=precision,
-        engine=engine,
+        engine=engine, objective=objective, **(inputs or {}),
     )  # fmt: skip
     best, cited = deployment.best, _cited(("accelerators", deployment.best["accelerator"]), ("serving_points", None))
     return _answer(best, _units(best), _ends(best), deployment.assumed.to_dicts(), cited, breaks=deployment.breaks)
@@ -133,13 +143,46 @@ def post_train(
     Algorithms are grpo, dapo, ppo, distillation, sft and dpo. Inputs are other arguments of factorykit.post_train:
     steps, samples, batch, input_tokens, output_tokens, sequence_length, policy_lag_steps, precision, lora_rank, ...
     """
-    known = inspect.signature(fk.post_train).parameters.keys() - inspect.signature(post_train).parameters.keys()
-    for name in inputs or {}:
-        if name not in known:
-            raise UnknownName(unknown_name_message("argument of post_train", name, sorted(known)))
-    best = fk.post_train(model, accelerators, accelerator, algorithm=algorithm, **(inputs or {})).best  # type: ignore[arg-type]
+    asked = {"accelerators": accelerators, "accelerator": accelerator, "algorithm": algorithm}
+    best = _stage("post_train", model, asked | (inputs or {})).best
     cited = _cited(("accelerators", best["accelerator"]), ("rl_steps", None))
     return _answer(best, _units(best), _ends(best), [], cited)
+
+
+def life(
+    model: str,
+    plan: Arguments | None = None,
+    post_train: Arguments | None = None,
+    serve: Arguments | None = None,
+    days: float | str = 365.0,
+    fleet: int | None = None,
+    requests_per_s: list[float] | None = None,
+) -> dict[str, Any]:
+    """Add up pre-training, post-training and days of serving on one fleet in turn: days, dollars, energy, carbon.
+
+    plan, post_train and serve are arguments of factorykit's functions of these names, such as {"accelerators": 64,
+    "algorithm": "grpo"} and {"load": 20}; a missing stage is left out. With requests_per_s, the load of each hour of a
+    day, the training shares the fleet with serving instead: the answer has the accelerators of both by hour.
+    """
+    asked = {"plan": plan, "post_train": post_train, "serve": serve}
+    stages = {name: _stage(name, model, given) for name, given in asked.items() if given is not None}
+    if requests_per_s is None:
+        rows = fk.life(*stages.values(), days=days, fleet=fleet)
+    else:
+        training = stages.get("plan") or stages.get("post_train")
+        rows = fk.shared_fleet(stages.get("serve"), training, requests_per_s, fleet=fleet)  # type: ignore[arg-type]
+    ends = _ends(rows.row(-1, named=True))
+    return _answer(rows.to_dicts(), _units(rows.columns), ends, [], _cited(("rental_offers", None)))
+
+
+def _stage(name: str, model: str, arguments: Arguments) -> Any:
+    """Return the result of factorykit's function of this name, after a check of the names of its arguments."""
+    verb = getattr(fk, name)
+    known = inspect.signature(verb).parameters
+    for argument in arguments:
+        if argument not in known and "given" not in known:
+            raise UnknownName(unknown_name_message(f"argument of {name}", argument, list(known)))
+    return verb(model, **arguments)
 
 
 def search(
@@ -158,8 +201,7 @@ def audit(document: str | None = None, verdict: str | None = None, claim: str | 
     """Recompute published claims: stated and recomputed value with interval, unit, locator and verdict."""
     claims = fk.audit(document, verdict)
     if claim is not None:
-        one_of("claim", claim, claims["claim"].to_list())
-        claims = claims.filter(claim=claim)
+        claims = claims.filter(claim=one_of("claim", claim, claims["claim"].to_list()))
     shown = claims.head(MAX_ROWS).to_dicts()
     counts = dict(claims["verdict"].drop_nulls().value_counts().iter_rows())
     units = {row["claim"]: row["unit"] for row in shown if row["unit"]}
@@ -170,7 +212,7 @@ def audit(document: str | None = None, verdict: str | None = None, claim: str | 
 
 def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
-    kind = next((kind for kind, (of, *_) in KINDS.items() if of == name), None)
+    kind = next((kind for kind, (of, *_) in KINDS.items() if of == name.strip().lower()), None)
     key = (kind and known_key(kind, key)) or key
     sources, frame = fk.sources(name, key), fk.table(name)
     if key is not None:
@@ -199,7 +241,7 @@ def _rows(asked: int) -> int:
     return min(integer("rows", asked, 1), MAX_ROWS)
 
 
-TOOLS: Final = (evaluate, plan, serve, post_train, search, explain, audit, table, sql)
+TOOLS: Final = (evaluate, plan, serve, post_train, life, search, explain, audit, table, sql)
 
 
 def server() -> MCPServer:

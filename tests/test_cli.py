@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,7 @@ BAD = [
     ["data", "sql", "select * from nowhere"],
     ["data", "sql", "select 1; select 2"],
     ["data", "sources", "cluster"],
+    ["plan", "llama3_8b", "--counts", "1,024"],
 ]
 
 
@@ -363,7 +365,7 @@ def test_measured_rows_calibrate_every_verb_that_predicts_a_step(capsys, tmp_pat
 
 
 def test_a_terminal_shows_the_columns_that_fit(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -372,3 +374,17 @@ def test_a_terminal_shows_the_columns_that_fit(
     assert max(map(len, printed.out.splitlines())) <= 100
     assert "Meta 24K RoCE cluster" in printed.out
     assert ", accelerators_low, " in printed.err
+    monkeypatch.setenv("COLUMNS", "80")
+    fk.table("training_runs").filter(id="mosaicml-125m-002").collect().write_csv(tmp_path / "runs.csv")
+    assert main(["validate", str(tmp_path / "runs.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert all(f" {name} " in printed for name in ("id", "error", "reason"))
+
+
+def test_a_plan_takes_alternatives_and_names_its_country(capsys):
+    asked = ["plan", "llama3_8b", "--tokens", "1T", "--chips", "h100_sxm", "--counts", "64, 128", "--sites", "de,FR"]
+    assert main([*asked, "precision=bf16,fp8", "--objective", "training_carbon_kg"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^Site +fra$", printed, re.MULTILINE)
+    assert re.search(r"^Precision +fp8$", printed, re.MULTILINE)

@@ -77,9 +77,14 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
     "Which hardware for an 8B model on 1T tokens in 30 days?": (
         ("plan", {**SMALL, "counts": [32, 64], "deadline": "30 d"}), "", "64 NVIDIA H100",
     ),
-    "What does it cost on 64 H100?": (("plan", {**SMALL, "counts": [64]}), "", "USD"),
+    "What does it cost on 64 H100?": (
+        ("plan", {**SMALL, "chips": "H100", "counts": "64", "inputs": {"precision": ["bf16", "fp8"]}}), "", "USD"
+    ),
+    "How was DeepSeek-V3 trained?": (
+        ("plan", {"model": "deepseek_v3", "as_run": True}), "", "2,048 NVIDIA H800",
+    ),
     "How do I serve Llama 3 70B at 20 requests per second?": (
-        ("serve", {"model": "llama3_70b", "load": 20, "tpot": "100 ms"}), "tpot_s", (0.0, 0.1),
+        ("serve", {"model": "llama3_70b", "load": 20, "tpot": "100 ms", "inputs": {"pue": 1.2}}), "tpot_s", (0.0, 0.1),
     ),
     "Which layout is best for Llama 3 8B on 64 H100?": (
         ("search", {"model": "llama3_8b", "cluster": NODES, "global_batch_size": 128}), "0.tensor_parallel", 1,
@@ -90,19 +95,31 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
     ),
     "Which published claims are wrong?": (("audit", {"verdict": "disagrees"}), "0.verdict", "disagrees"),
     "Do the numbers of the first document hold?": (("audit", {"document": "seed_000"}), "0.document", "seed_000"),
-    "What is wrong with the bisection of Grand Teton?": (("audit", {"claim": "c000_008"}), "0.recomputed", 3.6e12),
-    "How fast is an H100?": (rows("accelerators", "H100"), "0.peak_16bit_flop_per_s", 989.4e12),
+    "What is wrong with the bisection of Grand Teton?": (("audit", {"claim": "C000_008"}), "0.recomputed", 3.6e12),
+    "How fast is an H100?": (rows("Accelerators", "H100"), "0.peak_16bit_flop_per_s", 989.4e12),
     "How much memory has an A100?": (rows("accelerators", "a100_sxm_80gb"), "0.accelerator_memory_bytes", 80e9),
     "Which accelerators are known?": (rows("accelerators"), "0.vendor", "NVIDIA"),
     "What do cloud providers ask?": (rows("rental_offers"), "0.rental_usd_per_accelerator_h", (0.1, 20)),
     "How large is Meta's 24K cluster?": (rows("clusters", "meta_24k"), "0.accelerators", 24576),
-    "Which sites are there?": (rows("sites"), "0.site", ""),
+    "How many accelerators train at night?": (
+        (
+            "life",
+            {
+                "model": "llama3_8b", "post_train": {"accelerators": 16}, "requests_per_s": [400.0] * 12 + [40.0] * 12,
+                "serve": {"load": 400, "chips": "h100_sxm"},
+            },
+        ),
+        "23.training_accelerators", (7, 17),
+    ),
     "How was Llama 3.1 405B trained?": (rows("runs", "llama_3_1_405b"), "0.accelerators", 16384),
     "How do I split 64 H100 between rollouts and training of an 8B model?": (
         ("post_train", {"model": "llama3_8b", "accelerators": 64, "inputs": {"output_tokens": 1000}}),
         "step_s", (1, 600),
     ),
-    "Which defaults are used?": (rows("defaults"), "0.quantity", ""),
+    "What does a year of serving an 8B model after GRPO cost?": (
+        ("life", {"model": "llama3_8b", "post_train": {"accelerators": 64}, "serve": {"load": 20}}), "2.usd",
+        (1e4, 1e6),
+    ),
     "How uncertain is the MTBF of an accelerator?": (rows("ranges", "accelerator_mtbf_s"), "0.low", (8e7, 1.3e8)),
     "How many clusters are in the data?": (query("select count(*) as n from clusters"), "0.n", (600, 2000)),
     "Which chip has the most memory?": (
@@ -118,7 +135,6 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
     ),
     "How many sources are cited?": (query("select count(*) as n from sources"), "0.n", (300, 2000)),
     "How many published claims were recomputed?": (query("select count(*) as n from claims"), "0.n", 452),
-    "Which columns has the table of runs?": (query("describe runs"), "0.column_name", "run"),
     "Which country has the cheapest industrial electricity?": (
         query("select country, electricity_usd_per_kwh, source from electricity order by 2 limit 1"),
         "0.electricity_usd_per_kwh", (0.0, 0.05),
@@ -132,6 +148,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "audit": ({"claim": "c999"}, "claim"),
     "search": ({"model": "llama3_8b", "cluster": NODES, "global_batch_size": 128, "rows": -1}, "rows must be"),
     "post_train": ({"model": "llama3_8b", "accelerators": 8, "inputs": {"lora": 8}}, "nearest is 'lora_rank'"),
+    "life": ({"model": "llama3_8b", "post_train": {"gpus": 64}}, "no argument of post_train 'gpus'"),
     "serve": ({"model": "llama3_70b", "load": 20, "chip": "b200"}, "no argument 'chip'; nearest is 'chips'"),
 }
 EXACT = {"training_flop", "rental_cost_usd", "compute_optimal_tokens"}

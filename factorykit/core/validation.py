@@ -101,17 +101,23 @@ def strings(name: str, value: object) -> tuple[str, ...]:
 
 
 def one_of(kind: str, name: object, names: Iterable[str]) -> str:
-    """Return ``name`` if it is one of the known names of its kind.
+    """Return the known name of its kind that is spelled like ``name``, in any case.
 
     Raises
     ------
     UnknownName
         With the nearest name.
+
+    >>> one_of("method", "Saltelli", ["saltelli", "random"])
+    'saltelli'
     """
     names = tuple(names)
-    if not isinstance(name, str) or name not in names:
+    if name in names:
+        return str(name)
+    alike = [known for known in names if isinstance(name, str) and known.casefold() == name.strip().casefold()]
+    if len(alike) != 1:
         raise UnknownName(unknown_name_message(kind, name, names))
-    return name
+    return alike[0]
 
 
 def as_list(name: str, value: object) -> tuple[Any, ...]:

@@ -61,7 +61,7 @@ def identify(kind: str, name: str) -> str:
     >>> identify("model", "llama-3.1 405b"), identify("architecture", "meta-llama/Llama-3.1-70B-Instruct")
     ('llama_3_1_405b', 'llama3_70b')
     """
-    one_of("kind of entity", kind, KINDS)
+    kind = one_of("kind of entity", kind, KINDS)
     names = _names(kind, _state())
     text = " ".join(name.split()) if isinstance(name, str) else ""
     for spelling in model_names(text) if kind == "architecture" else (text,):

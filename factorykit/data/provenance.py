@@ -56,7 +56,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     named = [about, *(name for name in own if name == "statement")]
     if key is not None:
         known = pl.concat([rows[name].rename("key") for name in named]).unique(maintain_order=True).to_list()
-        one_of(f"{about} in {table_name}", key, known)
+        key = one_of(f"{about} in {table_name}", key, known)
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
     optional = [name for name in ("locator", "as_of") if name in fields]
@@ -97,7 +97,7 @@ def _of_entities(kind: str, key: str | None) -> pl.DataFrame:
     stated = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"entity": about})
     if key is not None:
         known = table(kind).select(about).collect()[about].to_list()
-        one_of(f"{about} in {kind}", key, known)
+        key = one_of(f"{about} in {kind}", key, known)
         stated = stated.filter(pl.col(about) == key)
     return (
         stated.join(_cited(), on="source", how="left", maintain_order="left")

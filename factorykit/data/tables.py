@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.atomic_io import INCOMING
-from factorykit.core.errors import DatasetError, UnknownName, short_repr, unknown_name_message
+from factorykit.core.errors import DatasetError, short_repr
+from factorykit.core.validation import one_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,9 +132,7 @@ def resource_of(name: object) -> dict[str, Any]:
         With the nearest name.
     """
     known = available()
-    if not isinstance(name, str) or name.lower() not in known:
-        raise UnknownName(unknown_name_message("table", name, known))
-    return known[name.lower()]
+    return known[one_of("table", name, known)]
 
 
 def parquet_path(resource: dict[str, Any]) -> Path:

@@ -80,11 +80,12 @@ def rent(
         raise ScenarioError("accelerators is missing; give the number that the run needs")
     wanted = float(values["accelerators"])
     replaced = {PRICE, "spot_usd_per_accelerator_h"} if offers is None else set()
+    chosen_by = {"accelerator"} if offers is None else set()
     offers = _listed(str(values.get("accelerator", "h100_sxm"))) if offers is None else offers
     rows = _completed(offers, wanted, values)
     chain = question.on(rows.with_columns(spot_usd_per_accelerator_h=PRICE)).resolve()
     used = chain.resolution.used | compared(question.shape()) if assume else values.keys()
-    idle = values.keys() - question.sources.keys() - (used - replaced)
+    idle = values.keys() - question.sources.keys() - (used - replaced | chosen_by)
     warn_of_idle({name: values[name] for name in sorted(idle)}, ("offers",))
     priced = chain.run()
     placed = _whole(priced, wanted) if boolean("whole", whole) else _spread(priced, wanted)

@@ -98,8 +98,7 @@ class Cluster:
         Failure rates by accelerator or by cluster are converted to those of nodes. ``using`` and
         ``assume`` are those of :func:`factorykit.evaluate`.
         """
-        for name in changes:
-            one_of("value of a cluster", name, _NAMED)
+        changes = {one_of("value of a cluster", name, _NAMED): value for name, value in changes.items()}
         question = Question.read(inputs, using=using, assume=assume)
         names = [field.name for field in fields(cls) if field.name not in changes]
         values = {name: result[name] for name in names if (result := question.get(name))}
@@ -111,8 +110,7 @@ class Cluster:
 
     def replace(self, **changes: Any) -> Cluster:
         """Return a cluster with these values changed."""
-        for name in changes:
-            one_of("value of a cluster", name, _NAMED)
+        changes = {one_of("value of a cluster", name, _NAMED): value for name, value in changes.items()}
         return replace(self, **changes)
 
     @property

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ import polars as pl
 from factorykit.core import validation
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, unknown_name_message
+from factorykit.core.text_io import package_rows
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
@@ -107,6 +109,7 @@ class Request:
     choices: Mapping[str, list[Any]]
     limits: Limits
     chips: tuple[str, ...]
+    own: Mapping[str, Scenario]
     counts: Any
     ways: tuple[str, ...]
     default_ways: bool
@@ -130,14 +133,16 @@ class Request:
 
     def fixed_on(self, accelerator: str) -> dict[str, Any]:
         """Return the inputs that all plans on an accelerator share, with the features of the framework."""
-        return {**(self._software(accelerator) or {}), **self.fixed, "accelerator": accelerator}
+        specified = self.own.get(accelerator, {"accelerator": accelerator})
+        return {**(self._software(accelerator) or {}), **self.fixed, **specified}
 
     def calibration_on(self, accelerator: str) -> Calibration | None:
         """Return the calibration of layouts on an accelerator: that of the caller, otherwise that of the framework."""
         return self.calibration or self._software(accelerator)
 
     def _software(self, accelerator: str) -> Calibration | None:
-        return None if self.framework is None else calibrated_on_software(self.framework, accelerator)
+        key = str(self.own[accelerator]["accelerator"]) if accelerator in self.own else accelerator
+        return None if self.framework is None else calibrated_on_software(self.framework, key)
 
     @cached_property
     def defaults(self) -> dict[str, tuple[float, str]]:
@@ -170,8 +175,8 @@ class Request:
 
     @property
     def has_own_values(self) -> bool:
-        """Whether values of the chip were given."""
-        return not BROUGHT.keys().isdisjoint(self.given)
+        """Whether values of the chip were given, in the model or beside it."""
+        return not BROUGHT.keys().isdisjoint({*self.model, *self.given})
 
     @property
     def is_soonest(self) -> bool:
@@ -272,8 +277,10 @@ def options(name: str, given: Any) -> list[Any]:
     return list(dict.fromkeys(read_value(quantity(name), value) for value in values))
 
 
-def read_offers(offers: Any) -> pl.DataFrame:
+def read_offers(offers: Any, own: Collection[str] = ()) -> pl.DataFrame:
     """Return validated offers: ``provider``, ``accelerator``, the price and ``offered_accelerators``.
+
+    ``own`` are the names of accelerators that the tables do not have.
 
     Raises
     ------
@@ -285,7 +292,7 @@ def read_offers(offers: Any) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "provider": offers["provider"].cast(pl.String),
-            "accelerator": [identify("accelerator", chip) for chip in offers["accelerator"]],
+            "accelerator": [name if name in own else identify("accelerator", name) for name in offers["accelerator"]],
             PRICE: [quantity(PRICE).check(price) for price in offers[PRICE]],
             OFFERED: [None if count is None else quantity(OFFERED).check(count) for count in counts],
         },
@@ -316,6 +323,12 @@ def cheapest_offers(rows: pl.DataFrame, offers: pl.DataFrame, chip: str) -> pl.D
     return rows.join(enough, on="accelerators", how="left", maintain_order="left")
 
 
+OTHER_NAMES: Final = {
+    row["name"]: row["country"] for row in package_rows(Path(__file__).with_name("country_names.csv"))
+}
+"""Codes of two letters (ISO 3166) of the countries with a grid and a price, and other names in use."""
+
+
 def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     """Return one row per country: ``site``, ``carbon_kg_per_kwh`` of its grid, the newest ``electricity_usd_per_kwh``.
 
@@ -344,10 +357,12 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     rows = grids.join(prices, left_on="site", right_on="country").sort("site").collect()
     countries = []
     for given in rows["site"] if names is None else names:
-        found = rows.filter((pl.col("site") == given.lower()) | (pl.col("name").str.to_lowercase() == given.lower()))
+        name = given.strip().lower().replace(".", "")
+        code = OTHER_NAMES.get(name, name)
+        found = rows.filter((pl.col("site") == code) | (pl.col("name").str.to_lowercase() == name))
         if found.is_empty():
             message = unknown_name_message("country with a grid and a price of electricity", given, rows["name"])
-            raise ScenarioError(f"{message}; its code serves, too, such as 'usa'")
+            raise ScenarioError(f"{message}; its code serves, too, such as 'us' or 'usa'")
         countries.append(found.drop("name"))
     return pl.concat(countries)
 

@@ -23,6 +23,7 @@ from factorykit.core.errors import (
     nearest,
     short_repr,
     unknown_name_message,
+    warn,
 )
 from factorykit.core.validation import as_list, boolean, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
@@ -30,7 +31,7 @@ from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
 from factorykit.engine.progress import progress
 from factorykit.engine.question import Question
-from factorykit.engine.resolve import compared
+from factorykit.engine.resolve import compared, is_of_accelerator
 from factorykit.engine.unused import warn_of_idle, warn_of_shared
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration, framework_named
@@ -68,13 +69,13 @@ from factorykit.model.planning.constraints import (
 )
 from factorykit.model.planning.published_runs import conditions
 from factorykit.model.planning.summary import BATCH, CHOICES, Plan
-from factorykit.model.scenario.accelerators import with_own_values
+from factorykit.model.scenario.accelerators import own_chips
 from factorykit.model.scenario.models import dense, model_of
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.uncertainty.distributions import check, is_distribution
 
-Group: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
-"""Plans of one accelerator and precision, the inputs they share, the way to acquire it, and the checkpoint tiers."""
+Group: TypeAlias = "tuple[pl.DataFrame, Search]"
+"""Plans of one accelerator and precision, and the search that found them."""
 Excluded: TypeAlias = "list[tuple[str, str, float | None, str]]"
 Searched: TypeAlias = "dict[frozenset[tuple[str, Any]], dict[float, pl.DataFrame]]"
 """Best layouts by the inputs of their search and the number of accelerators."""
@@ -99,7 +100,7 @@ def plan(
     model: Any,
     *,
     tokens: Any = None,
-    chips: str | Iterable[str] | Scenario | None = None,
+    chips: str | Scenario | Iterable[str | Scenario] | None = None,
     counts: Any = None,
     deadline: Any = None,
     budget: Any = None,
@@ -128,7 +129,7 @@ def plan(
         Training tokens; by default as many as are compute-optimal for the size.
     chips
         Accelerators to choose from; by default those that three or more providers rent on demand, joined by a fast
-        fabric in eights or more; or one of your own, of :func:`factorykit.accelerator`.
+        fabric in eights or more. One of your own, of :func:`factorykit.accelerator`, may stand among them.
     counts
         Available accelerators, one number or several to choose from; a plan may leave some idle. Alone they give the
         fastest plan of each number. With a limit or an objective every usable number is a candidate, so that more
@@ -182,7 +183,7 @@ def plan(
     >>> found.best["wall_days"].item() <= 30.0
     True
     """
-    chips, given = with_own_values(chips, given)
+    model = LARGEST if isinstance(model, str) and model.strip().lower() == LARGEST else model
     asked = {
         "tokens": tokens,
         "chips": chips,
@@ -231,9 +232,14 @@ def _read(model: Any, asked: Mapping[str, Any], given: Mapping[str, Any]) -> tup
     architecture = _architecture(model)
     values = {name: architecture[name] for name in ("accelerator", "accelerators") if name in architecture} | values
     question = Question.read({**architecture, **values}, using=asked.get("using"))
+    names, own = own_chips(asked.get("chips"))
+    of_chips = {name: label for label, chip in own.items() for name in chip if name != "accelerator"}
+    for name in of_chips.keys() & fixed.keys():
+        raise ScenarioError(f"{name} is given for {of_chips[name]} and for all chips; give one of them")
     unsourced = question.values.keys() - architecture.sources.keys() - set(COMPUTED["model"].split())
-    check_no_results((fixed.keys() - question.using.keys()) | unsourced)
+    check_no_results((fixed.keys() - question.using.keys()) | unsourced | of_chips.keys())
     question.check_consistency()
+    values = {name: question.values.get(name, value) for name, value in values.items()}
     counts = asked.get("counts")
     if counts is None:
         counts = values.pop("accelerators", None) or choices.pop("accelerators", None)
@@ -244,13 +250,14 @@ def _read(model: Any, asked: Mapping[str, Any], given: Mapping[str, Any]) -> tup
         given=values | {name: asked[name] for name in ("tokens",) if name in asked},
         choices=choices,
         limits=limits,
-        chips=_chips(asked.get("chips"), values),
+        chips=_chips(names, values),
+        own=own,
         counts=counts,
         ways=read_names("way to acquire accelerators", ways, WAYS),
         default_ways="acquire" not in asked,
         sites=strings("sites", asked.get("sites", ())),
         tiers=read_names("number of checkpoint tiers", asked.get("tiers", "one"), TIERS),
-        offers=None if offers is None else read_offers(offers),
+        offers=None if offers is None else read_offers(offers, own),
         objective=_objective(objective) if objective else limits.objective(has_counts=counts is not None),
         using=question.using,
         distributions=distributions,
@@ -261,7 +268,10 @@ def _read(model: Any, asked: Mapping[str, Any], given: Mapping[str, Any]) -> tup
         framework=None if framework is None else framework_named(framework),
     )
     warn_of_shared(values, request.chips)
-    return request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"}
+    for name in filter(is_of_accelerator, architecture if names else ()):
+        stated = f"{name} = {quantity(name).text(float(architecture[name]))}"
+        warn(f"{stated} of the model is taken for {', '.join(request.chips)}; drop it from the model, or chips")
+    return request, {*values, *of_chips, *request.varied} - compared(question.shape()) - {"accelerators"}
 
 
 def _architecture(model: Any) -> Scenario:
@@ -285,7 +295,7 @@ def _warn_of_unused(request: Request, given: set[str]) -> None:
             given = given - chain_of(fixed, varied, way, request.using_of(tier)).resolution.used
         if not given:
             return
-    values = {**request.fixed_on(request.chips[0]), **ranges}
+    values = {name: value for chip in request.chips for name, value in request.fixed_on(chip).items()} | ranges
     warn_of_idle({name: values.get(name) for name in sorted(given)}, ("a plan",))
 
 
@@ -302,16 +312,14 @@ def _objective(name: str) -> str:
     return name
 
 
-def _chips(chips: str | Iterable[str] | None, values: dict[str, Any]) -> tuple[str, ...]:
+def _chips(chips: tuple[str, ...] | None, values: dict[str, Any]) -> tuple[str, ...]:
     """Return the accelerators to choose from, and take a given one out of the values."""
-    if (name := values.pop("accelerator", None)) is not None:
-        chips = name if chips is None else chips
+    name = values.pop("accelerator", None)
     if chips is None:
-        return _listed_chips()
-    names = strings("chips", chips)
-    if not names:
+        return _listed_chips() if name is None else (identify("accelerator", name),)
+    if not chips:
         raise ScenarioError("chips are empty; give at least one, such as 'h100_sxm'")
-    return tuple(dict.fromkeys(identify("accelerator", chip) for chip in names))
+    return chips
 
 
 def _listed_chips() -> tuple[str, ...]:
@@ -334,12 +342,13 @@ def _answer(request: Request) -> Plan:
     for chip, precision, way, tier, *picked in progress(every, len(every), "chips and ways planned"):
         varied = dict(zip(request.varied, picked, strict=True))
         fixed = {**request.fixed_on(chip), **varied, "precision": precision}
+        search = Search(request, chip, fixed, way, tier, searched)
         try:
-            plans = _plans(Search(request, fixed, way, tier, searched), rows)
+            plans = _plans(search, rows)
         except MissingQuantity as error:
             rows.append((chip, precision, None, str(error)))
         else:
-            groups += [(plans, fixed, way, tier)] if plans.height else []
+            groups += [(plans, search)] if plans.height else []
     schema = {"accelerator": pl.String, "precision": pl.String, "accelerators": pl.Float64, "reason": pl.String}
     excluded = pl.DataFrame(rows, schema, orient="row").unique(maintain_order=True)
     if not groups:
@@ -361,7 +370,7 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
         works = set(rows["accelerators"])
         least = math.inf if request.counts is None else min(works, default=math.inf)
         lost = [count for count in left if count not in works and count < least]
-        excluded.extend((fixed["accelerator"], fixed["precision"], count, reason) for count in lost)
+        excluded.extend((search.chip, fixed["precision"], count, reason) for count in lost)
         left = [count for count in left if count not in lost]
         return rows
 
@@ -375,8 +384,8 @@ def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
     if request.sites:
         rows = rows.join(site_table(request.sites), how="cross", maintain_order="left_right")
     if way == "rent" and request.offers is not None:
-        rows = cheapest_offers(rows, request.offers, fixed["accelerator"])
-        rows = kept(rows.filter(pl.col("provider").is_not_null()), "no offer states enough accelerators")
+        rows = cheapest_offers(rows, request.offers, search.chip)
+        rows = kept(rows.filter(pl.col("provider").is_not_null()), "no offer states enough offered_accelerators")
     if rows.is_empty():
         return rows
     plans = complete(rows, fixed, way, search.using)
@@ -394,6 +403,7 @@ class Search:
     """
 
     request: Request
+    chip: str
     fixed: Mapping[str, Any]
     way: str
     tier: str
@@ -411,7 +421,7 @@ class Search:
         if unknown := [count for count in counts if count not in searched]:
             grid = with_batches(unknown, fixed, 0.0 if BATCH in fixed else request.step_tokens)
             models = alternative_models(self.way, fixed, self.using)
-            calibration = request.calibration_on(fixed["accelerator"])
+            calibration = request.calibration_on(self.chip)
             best = best_layouts(fixed, grid, request.layout_choices, models, calibration)
             searched |= {count: best.filter(accelerators=count) for count in unknown}
         return pl.concat([searched[count] for count in counts])
@@ -469,24 +479,25 @@ class Search:
 
 def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -> Plan:
     """Return the plan: every candidate with its intervals, the limits it breaks, and its rank."""
-    chips = tuple(dict.fromkeys(fixed["accelerator"] for _, fixed, *_ in groups))
+    chips = tuple(dict.fromkeys(search.chip for _, search in groups))
     drawn = uncertainty.distributions(request.distributions)
-    given = [name for name in drawn if name in request.fixed and name not in request.distributions]
-    draws = uncertainty.draw(drawn, chips, request.draws, request.seed).drop(given)
-    draw_price = PRICE not in request.fixed and request.offers is None
+    draws = uncertainty.draw(drawn, chips, request.draws, request.seed)
     rows: list[pl.DataFrame] = []
     futures: list[pl.DataFrame] = []
     start = 0
-    for plans, fixed, way, tier in groups:
+    for plans, search in groups:
+        fixed, way = search.fixed, search.way
         numbered = plans.with_columns(plan=pl.int_range(start, start + plans.height, dtype=pl.Int64))
         start += plans.height
         settled = [name for name in plans.columns if name not in RESULTS]
-        using = alternative_models(way, {**fixed, **dict.fromkeys(settled)}, request.using_of(tier))
-        futures.append(uncertainty.futures(numbered, fixed, draws, using, draw_price=draw_price and way == "rent"))
-        shared = ("accelerator", "precision", *request.varied, *(part for part in PARTS if part in fixed))
-        names = {name: pl.lit(fixed[name]) for name in shared}
+        using = alternative_models(way, {**fixed, **dict.fromkeys(settled)}, search.using)
+        unknown = draws.drop(name for name in drawn if name in fixed and name not in request.distributions)
+        draw_price = way == "rent" and PRICE not in fixed and request.offers is None
+        futures.append(uncertainty.futures(numbered, fixed, search.chip, unknown, using, draw_price=draw_price))
+        shared = ("precision", *request.varied, *(part for part in PARTS if part in fixed))
+        names = {name: pl.lit(fixed[name]) for name in shared} | {"accelerator": pl.lit(search.chip)}
         rows.append(
-            numbered.with_columns(**names, acquire=pl.lit(way), tiers=pl.lit(tier)).join(
+            numbered.with_columns(**names, acquire=pl.lit(way), tiers=pl.lit(search.tier)).join(
                 uncertainty.intervals(futures[-1]), on="plan"
             )
         )

@@ -28,6 +28,7 @@ from factorykit.model.performance.layouts import PARTS, SHARE, best_layouts
 from factorykit.model.planning.candidates import alternative_models, complete, outputs
 from factorykit.model.planning.constraints import LARGEST, LIMITS, Limits, Request, goal, limit_ratios, nondominated
 from factorykit.model.planning.uncertainty import INTERVAL, chance_less
+from factorykit.model.scenario.accelerators import own_name
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
 
@@ -76,7 +77,7 @@ NOTICEABLE: Final = 0.005
 BINDING_SHARE: Final = 0.75
 """Share of a limit that a plan takes where it binds; default counts differ by at most a quarter."""
 FULL_SHARE: Final = 0.95
-"""The same for the largest model, whose size is found to one percent."""
+"""The same for the largest model, whose size is found to one percent; power goes by counts."""
 UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
 ROUNDING: Final = 1e-12
 LIMIT_UNITS: Final = {
@@ -165,6 +166,7 @@ class Plan(Plotted):
         sources |= dict(zip(assumptions["quantity"], assumptions["source"], strict=True))
         sources |= dict.fromkeys(OF_SITE if self.request.sites else (), "tables country_grids and electricity")
         sources |= {} if self.request.offers is None else {PRICE: "offers"}
+        sources |= getattr(self.request.own.get(row["accelerator"].item()), "sources", {})
         sources["accelerator"] = "chosen: the plan"
         label = f"{self.request.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
         named = {name: model for name, model in models.items() if name in resolution.computed}
@@ -179,7 +181,7 @@ class Plan(Plotted):
         return row
 
     def _values(self, row: pl.DataFrame) -> tuple[dict[str, Any], dict[str, str]]:
-        named = (*CHOICES, *LOCAL_CORRECTION, *self.request.varied, *OF_SITE)
+        named = (*CHOICES[1:], *LOCAL_CORRECTION, *self.request.varied, *OF_SITE)
         cells = row.row(0, named=True)
         fixed = self.request.fixed_on(cells["accelerator"])
         values = {**fixed, **{n: cells[n] for n in named if cells.get(n) is not None}}
@@ -332,6 +334,13 @@ class Plan(Plotted):
 def _as_code(value: Any) -> str:
     if hasattr(value, "to_dict") and type(value).__module__.startswith("polars"):
         return f"pl.DataFrame({value.to_dict(as_series=False)!r})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_as_code, value))}]"
+    if isinstance(value, Scenario) and "accelerator" in value:
+        name, key = own_name(value), value["accelerator"]
+        like = "" if name == key else f", like={key!r}"
+        given = "".join(f", {name}={number!r}" for name, number in value.items() if name != "accelerator")
+        return f"fk.accelerator({name!r}{like}{given})"
     return f"fk.{value!r}" if type(value).__module__.startswith("factorykit.") else repr(value)
 
 
@@ -371,7 +380,8 @@ def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any,
     now = plan.best.select(objective).item()
     better = plan.plans.filter(*kept, ratio > 1.0, objective < now).sort(ratio)
     if better.is_empty():
-        is_larger = plan.request.arguments[0] == LARGEST and used >= FULL_SHARE * allowed
+        share = BINDING_SHARE if name == "power" else FULL_SHARE
+        is_larger = plan.request.arguments[0] == LARGEST and used >= share * allowed
         binds = is_larger or (best["breaks"] is not None and name in best["breaks"])
         return name, allowed, used, binds, f"1 {unit}", 0.0, 0.0, None
     step = better.row(0, named=True)
@@ -417,7 +427,7 @@ def _batch_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _fixed(plan: Plan, best: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = ("accelerator", "precision", *plan.request.varied)
+    chosen = ("precision", *plan.request.varied)
     return {**plan.request.fixed_on(best["accelerator"]), **{name: best[name] for name in chosen}}
 
 
@@ -426,7 +436,7 @@ def _saved(plan: Plan, best: Mapping[str, Any], fixed: Mapping[str, Any], counts
     request = plan.request
     using = request.using_of(best["tiers"])
     models = alternative_models(best["acquire"], fixed, using)
-    measured = request.calibration_on(fixed["accelerator"])
+    measured = request.calibration_on(best["accelerator"])
     rows = best_layouts(fixed, counts, request.layout_choices, models, measured)
     variant = complete(rows.filter(rows["layouts"] > 0), fixed, best["acquire"], using)
     saved = [best[name] - variant[name].item() if variant.height else 0.0 for name in ("wall_days", "run_cost_usd")]
@@ -442,6 +452,7 @@ def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Return the best plan as rows of name, label, value and 90 % interval."""
     row = {**plan.request.given, **plan.best.row(0, named=True)}
     rows = [("accelerator", "Accelerator", _chip(plan, row), "")]
+    rows += [(name, name.capitalize(), row[name], "") for name in ("site", "provider") if row.get(name)]
     for name in dict.fromkeys((*plan.request.varied, *SHOWN)):
         value = row.get(name)
         if value is None or (name in NEUTRAL and value == 1.0):
@@ -527,8 +538,10 @@ def _alternative(plan: Plan, row: dict[str, Any], best: dict[str, Any]) -> str:
 
 
 def _chip(plan: Plan, row: dict[str, Any]) -> str:
-    own = OWN_VALUES * plan.request.has_own_values
-    return f"{chips()[row['accelerator']]['name']}{own}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
+    key, own = row["accelerator"], plan.request.own
+    name = chips()[key]["name"] if key in chips() else own[key].label
+    name += OWN_VALUES * (key in chips() and (key in own or plan.request.has_own_values))
+    return f"{name}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
 
 
 def _text(name: str, value: Any) -> str:

@@ -101,17 +101,17 @@ def price_sigma(accelerator: str) -> float:
 def futures(
     plans: pl.DataFrame,
     fixed: Mapping[str, Any],
+    chip: str,
     draws: pl.DataFrame,
     using: Mapping[str, str],
     *,
     draw_price: bool,
 ) -> pl.DataFrame:
-    """Return the results of the plans of one chip in every draw: one row per plan and draw, with `RESULTS`.
+    """Return the results of the plans of ``chip`` in every draw: one row per plan and draw, with `RESULTS`.
 
     ``plans`` has one row per plan with its choices, ``step_s``, ``step_spread`` and the quantities of `RESULTS` that
     follow from them; ``fixed`` are the inputs that all of them share.
     """
-    chip = str(fixed["accelerator"])
     unknown = [name for name in draws.columns if name != "draw" and " " not in name]
     kept = [name for name in plans.columns if name not in (*RESULTS, *unknown)]
     rows = plans.select(*kept, STEP).join(
@@ -121,7 +121,8 @@ def futures(
     )
     rows = rows.with_columns(pl.col(STEP) * (pl.col("step") * pl.col("step_spread")).exp())
     if draw_price:
-        rows = rows.with_columns((pl.col(PRICE) * (pl.col("price") * price_sigma(chip)).exp()).alias(PRICE))
+        sigma = price_sigma(fixed["accelerator"])
+        rows = rows.with_columns((pl.col(PRICE) * (pl.col("price") * sigma).exp()).alias(PRICE))
     known = {name: value for name, value in fixed.items() if name not in rows.columns}
     varying = [name for name in rows.columns if name not in ("draw", "plan", "step", "price")]
     outputs = tuple(name for name in RESULTS if name != STEP)

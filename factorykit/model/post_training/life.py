@@ -200,7 +200,10 @@ def _whole(fleet: float | str) -> float:
 
 def _chip(stage: Any) -> str:
     asked = stage.request if isinstance(stage, Plan) else stage
-    return _best(stage)["accelerator"] + OWN_VALUES * getattr(asked, "has_own_values", False)
+    key = _best(stage)["accelerator"]
+    if own := getattr(asked, "own", {}).get(key):
+        return f"{own['accelerator']}{OWN_VALUES}"
+    return key + OWN_VALUES * getattr(asked, "has_own_values", False)
 
 
 def _check_one_chip(*stages: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from factorykit.core.errors import ScenarioError, UnknownName
-from factorykit.core.validation import string
+from factorykit.core.errors import ScenarioError, UnknownName, short_repr
+from factorykit.core.validation import as_list, string
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify, known_key
 from factorykit.engine.providers.accelerators import BROUGHT, chips, specification_source
@@ -49,7 +49,8 @@ def accelerator(
     >>> evaluate({**mine, "accelerators": 1000.0}, "cluster_peak_flop_per_s")
     {'cluster_peak_flop_per_s': 2e+18}
     """
-    name = string("name", name)
+    if not (name := string("name", name).strip()):
+        raise ScenarioError("name is empty; give that of an accelerator, or a new one with like")
     known = known_key("accelerator", name)
     if like is not None and known:
         raise ScenarioError(f"{name!r} is {chips()[known]['name']}, which is known; give the new one another name")
@@ -73,6 +74,31 @@ def accelerator(
         **dict.fromkeys(quantities, f"given for {name}"),
     }
     return Scenario.sourced(title, {"accelerator": key, **quantities}, sources)
+
+
+def own_chips(chips: Any) -> tuple[tuple[str, ...] | None, dict[str, Scenario]]:
+    """Return the names of chips, and those of an :func:`accelerator` with values of its own by its name.
+
+    >>> own_chips([accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s"), "H100"])[0]
+    ('mine', 'h100_sxm')
+    """
+    if chips is None:
+        return None, {}
+    named: dict[str, Any] = {}
+    for chip in (chips,) if isinstance(chips, (str, Scenario)) else as_list("chips", chips):
+        name = own_name(chip) if isinstance(chip, Scenario) else identify("accelerator", string("one of chips", chip))
+        specified = chip if isinstance(chip, Scenario) and len(chip) > 1 else {"accelerator": name}
+        if named.setdefault(name, specified) != specified:
+            raise ScenarioError(f"two of the chips are named {name!r}; give fk.accelerator a name, 'mine', and like=…")
+    return tuple(named), {name: chip for name, chip in named.items() if isinstance(chip, Scenario)}
+
+
+def own_name(chip: Scenario) -> str:
+    """Return the name of an :func:`accelerator`: its own, or the key in the tables where it has none."""
+    if "accelerator" not in chip:
+        raise ScenarioError(f"{short_repr(chip)} names no accelerator; give fk.accelerator('mine', like='b200', …)")
+    name, is_new, _ = chip.label.rpartition(", like ")
+    return name if is_new else str(chip["accelerator"])
 
 
 def with_own_values(chips: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -88,11 +88,11 @@ def sample(
     distributions, n = check(distributions), integer("n", n)
     if n < 1:
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
-    if n > MOST[one_of("method", method, MOST)]:
-        raise ScenarioError(f"n = {n:,} draws are more than {MOST[method]:,}, the most by {method}; give fewer")
+    if n > MOST[kind := one_of("method", method, MOST)]:
+        raise ScenarioError(f"n = {n:,} draws are more than {MOST[kind]:,}, the most by {kind}; give fewer")
     axes = {} if grid is None or (isinstance(grid, Mapping) and not mapping("grid", grid)) else axes_of(grid)
     question = Question.read(inputs, outputs, using=using, assume=assume, varying=distributions | axes)
-    design = Drawn(distributions, n, integer("seed", seed), method, axes, question)
+    design = Drawn(distributions, n, integer("seed", seed), kind, axes, question)
     if out is None and design.rows <= ROWS_IN_MEMORY:
         return design.rows_between(0, design.rows)
     return answered(design, out, "sample", engine)

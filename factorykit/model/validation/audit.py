@@ -184,9 +184,9 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
     rows = table("claims").collect()
     documents = rows["source"].unique(maintain_order=True).to_list()
     if document is not None:
-        one_of("document", document, documents)
+        document = one_of("document", document, documents)
     if verdict is not None:
-        one_of("verdict", verdict, VERDICTS)
+        verdict = one_of("verdict", verdict, VERDICTS)
     auditor = _Auditor(rows.to_dicts())
     wanted = rows if document is None else rows.filter(pl.col("source") == document)
     frame = pl.DataFrame([auditor.row(claim) for claim in wanted["claim"]], schema=_schema())

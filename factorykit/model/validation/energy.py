@@ -14,7 +14,7 @@ from factorykit.data.tables import table
 from factorykit.engine.providers.accelerators import chip_in
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
-from factorykit.model.performance.measured_steps import positive
+from factorykit.model.performance.measured_steps import positive, warn_of_lost
 from factorykit.model.performance.source_terms import read_notes
 
 TOLERANCE: Final = 0.2
@@ -140,6 +140,9 @@ def _frame(rows: Any) -> pl.DataFrame:
         *((pl.col(name) if name in there else pl.lit(None)).cast(pl.String).alias(name) for name in TEXTS),
         *(positive(frame, name).alias(name) for name in NUMBERS),
     )
+    for name in (name for name in NUMBERS if name in there):
+        lost = frame.filter(pl.col(name).cast(pl.String, strict=False).fill_null("") != "", read[name].is_null())[name]
+        warn_of_lost(name, lost.unique(maintain_order=True).to_list(), "a number in the unit of the column,")
     return read.with_columns(accelerator=pl.coalesce("hardware", "accelerator"))
 
 

@@ -47,7 +47,7 @@ def published_practices(group: str | None = None) -> pl.DataFrame:
     """
     rows = table("practice_figures").collect()
     if group is not None:
-        one_of("group", group, rows["group"].unique(maintain_order=True).to_list())
+        group = one_of("group", group, rows["group"].unique(maintain_order=True).to_list())
         rows = rows.filter(pl.col("group") == group)
     tables = Tables()
     computed = [_recomputed(row, tables) for row in rows.iter_rows(named=True)]

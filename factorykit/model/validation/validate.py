@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
 
 from factorykit.core import validation
-from factorykit.core.errors import DatasetError
+from factorykit.core.errors import DatasetError, nearest, short_repr, warn
 from factorykit.core.vocabulary import neutral_values, quantity
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.constants import constants
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.performance import memory_calibration
-from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.calibration import MAX_ERROR_FACTOR, Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
-from factorykit.model.performance.measured_steps import GIB, measured_step_s, positive, tidied
+from factorykit.model.performance.measured_steps import GIB, MEASURED, measured_step_s, positive, tidied
 from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, TERMS, reported_bytes
+from factorykit.model.performance.run_cells import COLUMNS
 from factorykit.model.performance.software import shared_residual
 from factorykit.model.performance.training_runs import fastest_that_fit, prepared
 
 OUTPUTS: Final = ("step_s", "step_low_s", "step_high_s", *memory_calibration.OUTPUTS, "fits", "predicted_mfu")
 MEDIAN: Final = 0.6744897501960817
 """Standard deviations that hold half of a normal distribution."""
+MAX_CONTRADICTION: Final = 0.1
+"""Relative difference up to which two columns of a row agree, as their numbers are rounded."""
+MAX_LISTED: Final = 5
+"""Columns or rows that a warning lists."""
 
 
 def validate(
@@ -92,13 +98,16 @@ def validate(
         ],
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
+    if not shipped:
+        _warn_of_unknown(frame)
+        _warn_of_contradictions(frame)
     if calibration is None and ready.height:
         ready = ready.hstack(shared_residual(evaluate(ready, LAYOUT_FEATURES), without=None if left_out else ()))
     predicted = _predicted(ready, left_out, moved) if ready.height else _nothing()
     wide = stated.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
     )
-    return wide.select(
+    result = wide.select(
         "id",
         "group",
         pl.coalesce("family", "unpredicted_family").alias("family"),
@@ -117,6 +126,55 @@ def validate(
         "assumed",
         "reason",
     )
+    if not shipped:
+        _warn_of_implausible(frame, result)
+    return result
+
+
+def _warn_of_unknown(frame: pl.DataFrame) -> None:
+    """Warn of columns that are not read, with the nearest that is."""
+    known = sorted({*table("training_runs").collect_schema(), *COLUMNS, *MEASURED})
+    unknown = [name for name in frame.columns if name not in known]
+    near = [(name, nearest(name.lower(), known, 0.7)) for name in unknown[:MAX_LISTED]]
+    listed = [f"{short_repr(name)} (nearest is {close!r})" if close else short_repr(name) for name, close in near]
+    listed += [f"{len(unknown) - MAX_LISTED} more"] if len(unknown) > MAX_LISTED else []
+    if listed:
+        warn(f"columns that the table training_runs does not have are not read: {', '.join(listed)}")
+
+
+def _warn_of_contradictions(frame: pl.DataFrame) -> None:
+    """Warn of rows whose batch or replicas contradict their other columns."""
+    number = partial(positive, frame)
+    tensor, stages, context = (number(name).fill_null(1.0) for name in ("tp", "pp", "cp"))
+    replicas = number("accelerator_count") / (tensor * stages * context)
+    expected = {
+        "global_batch_tokens": (number("global_batch") * number("seq_len"),),
+        "global_batch": (number("micro_batch") * number("gradient_accumulation_steps") * replicas,),
+        "dp": (replicas, replicas * context),
+    }
+    for name, values in expected.items():
+        differs = pl.all_horizontal((number(name) / value - 1.0).abs() > MAX_CONTRADICTION for value in values)
+        rows = frame.select(row=pl.int_range(pl.len()), stated=number(name), other=values[0], wrong=differs)
+        message = f"row {{}}: {name} = {{:g}} contradicts the other columns, from which {{:g}} follows"
+        _warn_of_rows(message, rows.filter("wrong"))
+
+
+def _warn_of_implausible(frame: pl.DataFrame, result: pl.DataFrame) -> None:
+    """Warn of measurements that no unit of the row explains."""
+    rows = result.select(pl.int_range(pl.len()).alias("row"), "error", "memory_error", "step_s", "measured_s")
+    for name, kind in (("error", "time of a step"), ("memory_error", "memory")):
+        ratios = rows.select("row", ratio=1.0 / (1.0 + pl.col(name)))
+        wrong = ratios.filter(~pl.col("ratio").is_between(1.0 / MAX_ERROR_FACTOR, MAX_ERROR_FACTOR))
+        _warn_of_rows(f"row {{}}: the measured {kind} is {{:.3g}} times the prediction; check units and counts", wrong)
+    rate = pl.coalesce(positive(frame, "tflops_per_gpu"), positive(frame, "mfu", 1.0), positive(frame, "hfu", 1.0))
+    stated = rows.hstack(frame.select(rate.alias("rate"), pl.int_range(pl.len()).alias("number")))
+    lost = stated.drop_nulls(["step_s", "rate"]).filter(pl.col("measured_s").is_null()).select("row", "rate")
+    _warn_of_rows("row {}: a rate of {:g} is not compared, above the peak of the chip; give tflops_per_gpu", lost)
+
+
+def _warn_of_rows(message: str, rows: pl.DataFrame) -> None:
+    for row in rows.head(MAX_LISTED).iter_rows():
+        warn(message.format(*row))
 
 
 def _nothing() -> pl.DataFrame:

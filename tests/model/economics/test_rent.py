@@ -102,3 +102,10 @@ def test_tiers_of_checkpoints_raise_the_goodput_of_offers():
 def test_offers_that_cannot_be_priced_are_refused(call, message):
     with pytest.raises(fk.FactorykitError, match=message):
         call()
+
+
+def test_the_accelerator_that_chooses_the_listed_offers_is_used():
+    run = {name: value for name, value in RUN.items() if name != "transfer_bytes"} | {"accelerator": "b200"}
+    assert fk.rent(run, assume=True)[PRICE].min() > fk.rent(RUN)[PRICE].min()
+    with pytest.warns(fk.FactorykitWarning, match="accelerator is not used"):
+        fk.rent(run, offers(), assume=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import sys
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -13,9 +14,10 @@ import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.engine import progress
 from factorykit.model.performance import run_architectures
-from factorykit.model.planning.constraints import sites
+from factorykit.model.planning.constraints import Limits, sites
 from factorykit.model.planning.summary import LITTLE_MEASURED
 
+MINE = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s")
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
 
 
@@ -151,6 +153,9 @@ def test_a_search_without_any_plan_gives_the_reason() -> None:
         (["70B"], {}, "model"),
         ({"parameters": 7e9}, {}, "layers"),
         ("llama3_8b", {"objective": "pue"}, "wall_days"),
+        ("llama3_8b", {"chips": [MINE, MINE.replace(pue=1.1)]}, "two of the chips are named 'mine'"),
+        ("llama3_8b", {"chips": [MINE], "peak_flop_per_s": 2e15}, "for mine and for all chips"),
+        ("llama3_8b", {"chips": [fk.Scenario(pue=1.1)]}, "names no accelerator"),
     ],
 )
 def test_an_invalid_argument_is_named(model: object, wrong: dict[str, object], message: str) -> None:
@@ -189,6 +194,12 @@ def test_a_limit_binds_only_where_most_of_it_is_used(llama: fk.Plan) -> None:
     assert (rows["used"] >= 0.75 * rows["allowed"]).all()
 
 
+def test_power_limits_the_largest_model_although_counts_differ_by_an_eighth(llama: fk.Plan) -> None:
+    limits = Limits(facility_power_w=llama.best["facility_power_w"].item() / 0.9)
+    largest = replace(llama, request=replace(llama.request, arguments=("largest", {}), limits=limits))
+    assert largest.bottlenecks.filter(limit="power")["binds"].item()
+
+
 def test_a_tie_is_reported(llama: fk.Plan) -> None:
     assert llama.best["accelerator"].item() == "h100_sxm"
     assert "Equal within the 90 % interval: NVIDIA B200 (HGX), rented, in days and dollars." in str(llama)
@@ -211,6 +222,8 @@ def test_an_objective_that_is_a_share_is_maximised() -> None:
 
 def test_a_site_brings_its_grid() -> None:
     found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[256], sites=["fra", "pol"])
+    names = (("US", "usa"), ("u.k.", "gbr"), ("de", "deu"), (" Germany", "deu"), ("Czech Republic", "cze"))
+    assert sites([name for name, _ in names])["site"].to_list() == [code for _, code in names]
     carbon = dict(found.plans.select("site", "training_carbon_kg").iter_rows())
     assert carbon["pol"] > 5.0 * carbon["fra"]
 
@@ -285,7 +298,10 @@ def test_a_price_given_for_several_accelerators_causes_a_warning() -> None:
         fk.FactorykitWarning, match=r"rental_usd_per_accelerator_h = 2\.5 USD/h is taken for all 2 accel"
     ):
         fk.plan("llama3_8b", chips=["h100_sxm", "b200"], **asked)
-    fk.plan("llama3_8b", chips="h100_sxm", **asked)
+    fk.plan("llama3_8b", chips="h100_sxm", **asked | {"rental_usd_per_accelerator_h": "$2.5"})
+    published = {**fk.architecture("llama3_8b"), "peak_flop_per_s": "989 TFLOP/s"}
+    with pytest.warns(fk.FactorykitWarning, match=r"peak_flop_per_s = 989 TFLOP/s of the model is taken for b200"):
+        fk.plan(published, chips="b200", tokens="1T", counts=[64], draws=2)
 
 
 def test_the_code_of_a_plan_has_its_draws_and_seed() -> None:
@@ -294,11 +310,35 @@ def test_the_code_of_a_plan_has_its_draws_and_seed() -> None:
     assert "seed" not in fk.plan("llama3_8b", **asked, draws=4).code
 
 
-def test_a_plan_on_a_chip_of_ones_own_is_named_as_such() -> None:
-    mine = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s")
-    found = fk.plan("llama3_8b", tokens="1T", counts=[64], draws=2, **mine)
-    assert "64 NVIDIA B200 (HGX) with values of your own, rented" in str(found)
-    assert str(found) == str(fk.plan("llama3_8b", tokens="1T", counts=[64], draws=2, chips=mine))
+def test_an_own_chip_is_compared_with_listed_ones_by_its_name_price_and_offers() -> None:
+    mine = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s", rental_usd_per_accelerator_h="$4")
+    asked = {"tokens": "1T", "counts": [64], "draws": 2}
+    alone = fk.plan("llama3_8b", **asked, **mine)
+    assert "64 NVIDIA B200 (HGX) with values of your own, rented" in str(alone)
+    both = fk.plan("llama3_8b", **asked, chips=[mine, "B200"])
+    assert "64 mine, like NVIDIA B200 (HGX), rented" in str(both)
+    assert set(both.plans["accelerator"]) == {"mine", "b200"}
+    of_mine, listed = (both.plans.filter(accelerator=name) for name in ("mine", "b200"))
+    for result in ("wall_days", "run_cost_usd", "rental_usd_per_accelerator_h"):
+        assert of_mine[result].item() == alone.best[result].item()
+    assert listed["wall_days"].item() == fk.plan("llama3_8b", **asked, chips="b200").best["wall_days"].item()
+    assert both.bottlenecks.filter(limit="memory")["allowed"].item() == 180e9
+    assert fk.evaluate(both.scenario, "wall_days")["wall_days"] == pytest.approx(of_mine["wall_days"].item())
+    assert "B200 (HGX) with values of your own" in str(fk.plan(both.scenario, draws=2))
+    names: dict[str, object] = {}
+    exec(both.code, names)
+    assert names["p"].best.equals(both.best)  # type: ignore[attr-defined]
+    price = {"rental_usd_per_accelerator_h": 3.0, "offered_accelerators": 64}
+    offers = [{"provider": "a", "accelerator": name, **price} for name in ("mine", "H100")]
+    offered = fk.plan("llama3_8b", **asked, chips=[mine, "h100_sxm"], offers=offers)
+    priced = offered.plans.select("accelerator", "rental_usd_per_accelerator_h").unique().rows()
+    assert set(priced) == {("mine", 3.0), ("h100_sxm", 3.0)}
+
+
+def test_a_quantity_with_several_values_is_not_drawn() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "counts": [64], "draws": 4}
+    rows = fk.plan("llama3_8b", **asked, accelerator_mtbf_s=["30000 h", "60000 h"]).plans
+    assert (rows["failures_per_day_low"] == rows["failures_per_day_high"]).all()
 
 
 def test_fewer_spare_nodes_than_needed_are_named() -> None:

@@ -113,7 +113,7 @@ def test_a_superseding_value_is_a_cell_of_the_named_source() -> None:
     claims = fk.table("claims").filter(pl.col("superseded_by").is_not_null()).collect()
     for claim, source in claims.select("claim", "superseded_by").iter_rows():
         assert source in unfold(claim)["source"].to_list(), claim
-    assert set(claims["claim"]) == set(fk.audit(verdict="superseded")["claim"])
+    assert set(claims["claim"]) == set(fk.audit(verdict="Superseded")["claim"])
 
 
 def test_units_are_those_of_the_vocabulary_and_three_more() -> None:

@@ -128,3 +128,9 @@ def test_a_row_without_evidence_has_a_reason(row, verdict, reason):
 def test_frames_that_hold_no_runs_are_refused(rows, message):
     with pytest.raises(fk.FactorykitError, match=message):
         fk.validate_energy(rows)
+
+
+def test_an_energy_that_is_no_number_causes_a_warning():
+    rows = pl.DataFrame({"hardware": ["H100"], "gpu_hours": [1e6], "energy_mwh": ["1000 MWh"]})
+    with pytest.warns(fk.FactorykitWarning, match="energy_mwh = '1000 MWh' is not compared; give a number"):
+        assert fk.validate_energy(rows)["verdict"].item() == "not stated"

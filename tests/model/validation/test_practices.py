@@ -46,6 +46,6 @@ def test_saves_that_block_less_keep_the_measured_share(figures: pl.DataFrame) ->
 
 def test_every_figure_is_a_quantity_and_an_unknown_group_is_named(figures: pl.DataFrame) -> None:
     assert set(figures["quantity"]) <= set(vocabulary())
-    assert set(fk.published_practices("save")["group"]) == {"save"}
+    assert set(fk.published_practices("Save")["group"]) == {"save"}
     with pytest.raises(UnknownName, match="goodput"):
         fk.published_practices("goodputs")

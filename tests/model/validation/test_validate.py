@@ -101,6 +101,7 @@ def test_the_layout_that_a_search_picks_from_a_sweep_is_nearly_the_fastest(valid
     assert large["regret"].mean() < 0.35  # 0.86 before parts of tensors were counted
 
 
+@pytest.mark.filterwarnings("ignore:row")
 def test_the_publisher_of_a_run_changes_no_prediction():
     runs = fk.table("training_runs").collect().gather_every(8)
     names = ["organisation", "submitter"]
@@ -445,3 +446,30 @@ def test_an_unknown_accelerator_is_refused():
         fk.evaluate(LAYOUT | {"accelerator": "x100"}, "step_s")
     with pytest.raises(fk.FactorykitError, match="x100"):
         fk.evaluate(pl.DataFrame([LAYOUT | {"accelerator": "x100"}]), "step_s")
+
+
+ROW = {"hardware": "H100-80GB SXM", "accelerator_count": 64, "model": "Llama 3 70B", "seq_len": 8192, "tp": 4, "pp": 4}
+ROW |= {"cp": 2, "vp": 5, "micro_batch": 1, "global_batch": 128, "precision": "bf16", "year": 2025}
+
+
+MISTAKES = (
+    ({"tflops_per_gpu": 4e14}, "a rate of 4e+14 is not compared, above the peak of the chip; give tflops_per_gpu"),
+    ({"mem_gib_per_gpu": 5e10}, "the measured memory is 7.41e+08 times the prediction; check units and counts"),
+    ({"step_time_s": 17_000.0}, "the measured time of a step is 1.03e+03 times the prediction; check units and counts"),
+    ({"global_batch_tokens": 4e6}, "global_batch_tokens = 4e+06 contradicts the other columns, from which 1.04858e+06"),
+    ({"gradient_accumulation_steps": 32}, "global_batch = 128 contradicts the other columns, from which 64 follows"),
+    ({"dp": 3}, "dp = 3 contradicts the other columns, from which 2 follows"),
+    ({"dp": 4, "global_batch_tokens": 1e6, "gradient_accumulation_steps": 64}, ""),
+)
+
+
+def test_honest_mistakes_in_rows_cause_a_warning_each():
+    rows = [ROW | mistake | {"step_time_ms": 17.0, "flavour": 1} for mistake, _ in MISTAKES]
+    with pytest.warns(fk.FactorykitWarning) as caught:
+        fk.validate(pl.DataFrame(rows, infer_schema_length=None))
+    messages = sorted(str(warning.message) for warning in caught)
+    unknown = "columns that the table training_runs does not have are not read: "
+    assert messages[0] == f"{unknown}'step_time_ms' (nearest is 'step_time_s'), 'flavour'"
+    assert len(messages) == len(MISTAKES)
+    for number, (message, (_, text)) in enumerate(zip(messages[1:], MISTAKES, strict=False)):
+        assert message.startswith(f"row {number}: {text}")

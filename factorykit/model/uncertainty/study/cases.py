@@ -64,7 +64,7 @@ def run_cases(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, en
     >>> rows["case"].to_list(), rows["error"].null_count()
     ([0, 0, 0, 1], 3)
     """
-    one_of("verb of the cases", verb, VERBS)
+    verb = one_of("verb of the cases", verb, VERBS)
     calls = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(as_list("cases", cases)))
     if not calls:
         raise ScenarioError("cases must not be empty; give the arguments of at least one call")
