@@ -48,6 +48,8 @@ CALLS = (
     "fk.preset('llama3')",
     "fk.architecture('Llama 3 71B')",
     "fk.accelerator('mine', like='H1000')",
+    "fk.accelerator(' ', like='b200')",
+    "fk.plan('llama3_8b', tokens='1T', chips=[fk.accelerator('mine', like='b200', pue=2), 'h100_sxm'], pue=1.1)",
     "fk.accelerator('h100_sxm', tdp=700)",
     "fk.accelerator('mine', like='b200', peak_16bit_flop_per_s='5 PFLOP/s')",
     "fk.Scenario(mfu=38.0)",

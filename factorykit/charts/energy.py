@@ -46,11 +46,8 @@ def emissions(presets: Presets | None = None) -> Live:
         sliders=("carbon_kg_per_kwh", "accelerator_power_w", "pue", "mfu", "embodied_carbon_kg_per_accelerator"),
         curves=(Case("With the machines' share"), Case("Operation alone", given={"training_embodied_carbon_kg": 0.0})),
         readouts=(
-            "training_energy_kwh",
-            "training_carbon_kg",
-            "training_embodied_carbon_kg",
-            "training_carbon_matched_kg",
-            "training_water_total_l",
+            *("training_energy_kwh", "training_carbon_kg", "training_embodied_carbon_kg"),
+            *("training_carbon_matched_kg", "training_water_total_l"),
         ),
         domain=(0.0, 0.9),
         presets=presets or START,
@@ -76,9 +73,11 @@ def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
         tooltip=encoding.tooltip(["site", "kind", "facility_power_w"]),
     )
     power = f"replace(format({encoding.datum('facility_power_w')}, '.3~s'), regexp('(.)$'), ' $1') + 'W'"
-    words = started.transform_calculate(power=power).mark_text(align="left", dx=9).encode(x=x, y=rows, text="power:N")
+    late = "scale('x', datum.facility_power_w) > width - 60"
+    align, dx = (alt.expr(f"{late} ? {there} : {here}") for there, here in (("'right'", "'left'"), ("-9", "9")))
+    words = started.transform_calculate(power=power).mark_text(align=align, dx=dx)
     return finish(
-        (dots + words).properties(height=alt.Step(26)),
+        (dots + words.encode(x=x, y=rows, text="power:N")).properties(height=alt.Step(26)),
         title,
         source=source,
         description=f"{encoding.title('facility_power_w')} of {frame.height} sites and things to compare them with.",

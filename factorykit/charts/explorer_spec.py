@@ -30,7 +30,7 @@ DECADES: Final = 100.0
 
 def exploring(
     inputs: Mapping[str, Any] | str,
-    *outputs: str,
+    *outputs: str | Iterable[str],
     over: str | None = None,
     sliders: Iterable[str] | None = None,
     against: Iterable[str] | Mapping[str, Mapping[str, Any]] = (),
@@ -43,7 +43,7 @@ def exploring(
     """
     start = preset(inputs) if isinstance(inputs, str) else mapping("inputs", inputs)
     label = getattr(start, "label", "")
-    drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
+    drawn = tuple(quantity(name).name for each in outputs for name in strings("outputs", each)) or ("wall_days",)
     base = {name: value for name, value in start.items() if name not in drawn} | read_models(using)
     chosen = () if sliders is None else strings("sliders", sliders)
     moved = map(quantity, chosen if over is None else (over, *chosen))

@@ -64,12 +64,8 @@ def bus_bandwidth(presets: Presets | None = None) -> Live:
         x="collective_bytes",
         outputs=("bus_bytes_per_s",),
         sliders=(
-            "collective_ranks",
-            "domain_ranks",
-            "scale_up_bytes_per_s",
-            "scale_out_bytes_per_s",
-            "domain_reduction_share",
-            "collective_out_s",
+            *("collective_ranks", "domain_ranks", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
+            *("domain_reduction_share", "collective_out_s"),
         ),
         curves=(
             Case("Ring", given={"collective_algorithm": "ring"}),
@@ -100,7 +96,7 @@ def measured_collectives(frame: pl.DataFrame, *, title: str, source: str) -> alt
         encoding.chart(scaled)
         .mark_circle(size=45, opacity=0.65)
         .encode(
-            x=alt.X("measured:Q", title="Measured bus bandwidth [GB/s]", scale=scale),
+            x=alt.X("measured:Q", title="Measured bus bandwidth [GB/s]", scale=scale, axis=alt.Axis(labelFlush=40)),
             y=alt.Y("predicted:Q", title="Predicted [GB/s]", scale=scale),
             color=alt.Color("accelerator:N", title="Chip"),
             tooltip=[

@@ -63,6 +63,8 @@ def config(ink: str = INK) -> dict[str, Any]:
             "title": None,
             "labelFontSize": 12,
             "symbolStrokeWidth": 2.5,
+            "symbolOpacity": 1,
+            "symbolBaseFillColor": ink,
             "labelLimit": 240,
             "offset": 28,
         },

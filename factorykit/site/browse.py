@@ -27,6 +27,8 @@ NAMED_WITHIN: Final = 64
 """Maximum length of the name of a row."""
 CATEGORIES: Final = 24
 """Maximum number of texts of a column that is filtered by choosing some of them."""
+NAMES: Final = 2000
+"""Maximum number of letters of the names of all rows that the search finds a table by."""
 DATE: Final = r"^\d{4}(-\d\d){0,2}(/.*)?$"
 ROWS: Final = 25
 LETTERS: Final = 120
@@ -59,11 +61,10 @@ def browsers(package: DataPackage, out: Path, words: dict[str, Any]) -> list[lis
             "first": _first_rows(package, table, heads, order), "sql": f'fk.sql("from {name}")',
         }  # fmt: skip
         (out / f"{name}.html").write_text(made.render(words | page), "utf-8")
-        text = (
-            shorten(page["about"], 2 * LETTERS, placeholder=" …")
-            + " "
-            + ", ".join(spec["label"] for spec in fields[:12])
-        )
+        is_named = name not in PAGES and table.title != table.key
+        named = ", ".join(table.frame[table.title].unique().drop_nulls().sort()) if is_named else ""
+        labels = ", ".join(spec["label"] for spec in fields[:12]) + "; " * bool(named) + named * (len(named) < NAMES)
+        text = f"{shorten(page['about'], 2 * LETTERS, placeholder=' …')} {labels}"
         sellers = table.frame["provider"].unique().sort() if name == "rental_offers" else ()
         also = " | ".join([name.replace("_", " "), *(f"{seller} price" for seller in sellers)])
         search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", text, also])

@@ -51,7 +51,7 @@ SUMMARY: Final = {
         ("first_operational", "at this size since {}"),
     ),
     "sites": (
-        ("facility_power_w", "{} of facility power now"),
+        ("facility_power_w", "{} of facility power"),
         ("planned_facility_power_w", "{} planned"),
         ("h100_equivalents", "as many chips as {} H100"),
     ),
@@ -79,7 +79,7 @@ LABELS: Final = {
     "accelerator_stated": "Chips as stated",
     "chips_power_w": "Design power of all chips",
     "planned_facility_power_w": "Facility power under construction or planned",
-    "capital_2025_usd": "Cost so far, in dollars of 2025",
+    "capital_2025_usd": "Capital cost by then, in dollars of 2025",
     "water_m3_per_day": "Water it may draw",
     "qualifier": "Qualifier in the source",
     "place": "Place as stated",
@@ -255,15 +255,16 @@ def _entities(package: DataPackage, kind: str) -> Iterator[dict[str, Any]]:
 
 def _summary(package: DataPackage, table: Table, row: Mapping[str, Any]) -> str:
     """Return the key figures as a sentence without the name of the entity."""
+    is_planned = row.get("status") in PLANNED_STATUS
     known = [
         words.format(package.shown(table, column, row[column])["text"], **row)
         for column, words in SUMMARY.get(table.name, ())
-        if row.get(column) is not None
+        if row.get(column) and not (is_planned and column == "planned_facility_power_w" and row["facility_power_w"])
     ]
     if table.name == "accelerators":
         rent = _median_rent(package, row[table.key])
         known += [f"{rent:.2f} USD/h to rent, the median of offers on demand"] if rent else []
-    return f"{row.get('status')}: " * (row.get("status") in PLANNED_STATUS) + "; ".join(known)
+    return f"{row.get('status')}: " * (is_planned and bool(known)) + "; ".join(known)
 
 
 def _when(planned: str, as_of: str | None) -> str:

@@ -247,7 +247,7 @@ class Explorer(ipywidgets.VBox):
 
 def explore(
     inputs: Live | Mapping[str, Any] | str,
-    *outputs: str,
+    *outputs: str | Iterable[str],
     over: str | None = None,
     sliders: Iterable[str] | None = None,
     against: Iterable[str] | Mapping[str, Mapping[str, Any]] = (),

@@ -88,6 +88,9 @@ def test_a_power_that_was_reported_names_its_source_and_a_computed_one_the_formu
 def test_plans_are_called_plans_and_drawn_dashed(site):
     planned = text_of(site / "entities" / "clusters" / "g42_microsoft_100mw_uae_cluster.html")
     assert re.search(r"planned: 55,000 chips", planned)
+    site_ahead = text_of(site / "entities" / "sites" / "openai_stargate_new_mexico.html")
+    assert re.search(r"planned: 2\.21 GW of facility power; as many chips", site_ahead)
+    assert "as many chips as 0" not in text_of(site / "entities" / "sites" / "openai_stargate_lordstown.html")
     assert re.search(r"Planned for\s+Q3 2025, not reported to run by 2026-04-24", planned)
     place = site / "entities" / "sites" / "google_storey_county.html"
     assert "dashed as planned: 389 MW for 2027-06-30" in text_of(place)
@@ -99,7 +102,7 @@ def test_plans_are_called_plans_and_drawn_dashed(site):
 
 def test_the_price_of_a_site_is_that_of_its_area_and_year(site):
     text = text_of(site / "entities" / "sites" / "google_storey_county.html")
-    assert re.search(r"United States, NV, industrial, average of 2019\s+Average Price by State", text)
+    assert re.search(r"United States, NV, industrial, average of 2023\s+Electric Power Annual", text)
 
 
 def test_a_plan_is_offered_on_chips_that_can_be_planned(site):
@@ -228,6 +231,7 @@ def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
     lead = re.search(r'class="lead">([^<]+)<', page)
     assert lead is not None
     assert "2.25 PFLOP/s in 16 bits, dense; 180 GB of memory; 1 kW of design power" in lead[1]
+    assert "Also called: B200; B200 SXM; Blackwell B200; DGXB200; NVIDIA B200; a4-highgpu-8g<" in page
     assert "plan.html?v=1&amp;accelerator=b200" in page
     assert "compare.html?of=accelerators/b200," in page
     assert re.search(r"<text[^>]*>\d+ USD/h</text>", page)  # the axis of the price history

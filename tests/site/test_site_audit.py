@@ -18,6 +18,8 @@ def test_every_claim_is_listed_once_with_recipe_and_reason() -> None:
     anchors = re.findall(r"^:::: \{#(c\d{3}-\d{3})\}$", text, re.MULTILINE)
     assert anchors == [claim.replace("_", "-") for claim in claims["claim"]]
     assert text.count("\n```\n") == 2 * claims["recipe"].count()
+    assert not re.search(r"\de[+-]\d\d (byte|FLOP|USD|parameters)", text)
+    assert '"Audit: NVIDIA Blackwell leads' in text
 
 
 def test_links_between_the_pages_lead_to_a_claim() -> None:

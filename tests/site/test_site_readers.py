@@ -32,7 +32,11 @@ def tasks() -> dict[str, tuple[int, list[str], str]]:
             ["Plan your own run"],
             r"layouts that fit: data \d+, tensor \d+, pipeline \d+",
         ),
-        "investor: power by 2027": (2, ["How much power by 2027?", "Data as a table"], r"by 202[78]"),
+        "investor: power by 2027": (
+            2,
+            ["How much power by 2027?", "Data as a table"],
+            r"31 GW by the beginning of 2028",
+        ),
         "operator: logs of a cluster": (3, ["search: slurm logs"], "read_log|schedulers, monitoring"),
         "analyst: clusters of 100,000 chips and more": (
             6,

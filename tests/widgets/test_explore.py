@@ -18,7 +18,7 @@ OWN = {"accelerator": "b200", "precision": "bf16", "accelerators": 1024, "parame
 
 @pytest.fixture(scope="module")
 def explorer() -> fk.widgets.Explorer:
-    return fk.explore(LLAMA, "wall_days", "rental_cost_usd", over="accelerators")
+    return fk.explore(LLAMA, ["wall_days", "rental_cost_usd"], over="accelerators")
 
 
 @pytest.mark.filterwarnings("ignore:.*not used for")

@@ -1,24 +1,32 @@
 // A specification made to fit its place: titles in lines, labels that leave room, legends in fewer columns.
 
-// Width of a letter in its size: that of bold text with many wide letters, since a title that is too wide is cut.
+// Width of a letter in its size where no canvas measures the text.
 const LETTER = 0.6;
 
+// A measure of the width of a text in a font, such as "600 15px sans-serif".
+function measure(font, size) {
+  const canvas = globalThis.document?.createElement("canvas").getContext("2d");
+  if (canvas) canvas.font = font;
+  return (text) => canvas?.measureText(text).width ?? text.length * size * LETTER;
+}
+
 // Text in lines of at most so many pixels.
-export function lines(text, size, room) {
+export function lines(text, size, room, font = `${size}px system-ui, sans-serif`) {
+  const long = measure(font, size);
   const out = [""];
   for (const word of String(text).split(" ")) {
     const longer = out.at(-1) ? `${out.at(-1)} ${word}` : word;
-    if (longer.length * size * LETTER > room && out.at(-1)) out.push(word);
+    if (long(longer) > room && out.at(-1)) out.push(word);
     else out[out.length - 1] = longer;
   }
   return out;
 }
 
-function wrapTitle(spec, room) {
+function wrapTitle(spec, room, { font, title: { fontWeight, fontSize, subtitleFontSize } }) {
   if (!spec.title) return;
   const title = typeof spec.title === "string" ? { text: spec.title } : spec.title;
-  spec.title = { ...title, text: lines(title.text, 15, room) };
-  if (title.subtitle) spec.title.subtitle = lines([title.subtitle].flat().join(" "), 12, room);
+  spec.title = { ...title, text: lines(title.text, fontSize, room, `${fontWeight} ${fontSize}px ${font}`) };
+  if (title.subtitle) spec.title.subtitle = lines([title.subtitle].flat().join(" "), subtitleFontSize, room, `${subtitleFontSize}px ${font}`);
 }
 
 // On a narrow place no chart keeps wider labels than that, whatever it asked for.
@@ -43,7 +51,7 @@ export function fitted(source, { grid, config }, room) {
   spec.config = { ...structuredClone(config), aria: false }; // the place has one name; its marks say nothing
   if (spec.datasets) spec.datasets = Object.fromEntries(Object.entries(spec.datasets).map(([name, set]) => [name, rows(set)]));
   if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
-  wrapTitle(spec, room);
+  wrapTitle(spec, room - 2 * spec.config.padding, spec.config);
   if (room < 480) {
     const labelLimit = Math.round(room * 0.4);
     spec.config.axis = { ...spec.config.axis, labelLimit };

@@ -12,14 +12,15 @@ export function framed(svgs, title, about, { color, ground, font }) {
   const sizes = svgs.map((svg) => ["width", "height"].map((name) => Math.ceil(Number(new RegExp(`<svg[^>]*\\s${name}="([\\d.]+)"`).exec(svg)[1]))));
   const wide = Math.max(320, ...sizes.map(([width]) => width));
   const below = about.flatMap((line) => lines(line, 12, wide));
-  let top = MARGIN + (title ? 30 : 0);
+  const above = title ? lines(title, 16, wide, "600 16px system-ui, sans-serif") : [];
+  let top = MARGIN + (title ? 10 + 20 * above.length : 0);
   const panels = svgs.map((svg, i) => {
     const placed = svg.replace("<svg ", `<svg x="${MARGIN}" y="${top}" `);
     top += sizes[i][1];
     return placed;
   });
   const [width, height] = [wide + 2 * MARGIN, top + LINE * (below.length + 1) + MARGIN];
-  const head = title ? `<text x="${MARGIN}" y="${MARGIN + 16}" font-size="16" font-weight="600">${escaped(title)}</text>` : "";
+  const head = above.map((line, i) => `<text x="${MARGIN}" y="${MARGIN + 16 + 20 * i}" font-size="16" font-weight="600">${escaped(line)}</text>`).join("");
   const foot = below.map((line, i) => `<text x="${MARGIN}" y="${top + LINE * (i + 1.3)}" font-size="12">${escaped(line)}</text>`).join("");
   const box = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
   const paper = `<rect width="100%" height="100%" fill="${ground}"/>`;

@@ -42,7 +42,10 @@ def audit_pages(data: Path) -> dict[str, str]:
     rows = audit()
     sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
     documents = rows["document"].unique(maintain_order=True).to_list()
-    groups = {link(_short(sources[name]), _page(name)): rows.filter(document=name) for name in documents}
+    groups = {
+        link(kind[0].upper() + kind[1:], _page(name)): rows.filter(document=name)
+        for name, kind in ((name, _short(sources[name])) for name in documents)
+    }
     verdicts = [
         [name, *((group["verdict"] == verdict).sum() for verdict in VERDICTS), group.height]
         for name, group in {**groups, "All": rows}.items()
@@ -96,10 +99,11 @@ def _document_page(
     sources: dict[str, dict[str, Any]],
 ) -> str:
     tables = Tables()
+    lines = f"; the locator is a line of {code(document['file'])}" if document["file"] else ""
     parts = [
-        front(f"Audit: {_short(document).lower()}", "Every claim of one document, its recipe unfolded."),
-        f"{escaped(document['title'])}. {len(rows)} claims in the order of the text; the locator is a line of "
-        f"{code(document['file'])}. {link('All documents', 'audit')}.",
+        front(f"Audit: {_short(document)}", "Every claim of one document, its recipe unfolded."),
+        f"{escaped(document['title'])}. {len(rows)} claims in the order of the text{lines}. "
+        f"{link('All documents', 'audit')}.",
     ]
     for row in rows:
         recipe = cells[row["claim"]]["recipe"]
@@ -120,7 +124,7 @@ def _claim(
     place = markdown.browser(row["locator"], "claims", row["claim"])
     body = markdown.callout(
         TONES.get(verdict, "important"),
-        f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}",
+        f"{row['subject']}, {row['claimed']}: {_printed(row)} – {verdict}{ratio}",
         escaped(row["why"]),
         f"Stated in {place}: {_stated(row)}. {_recomputed(row)}",
         code_block(recipe) if recipe else "",
@@ -145,7 +149,12 @@ def _used(part: Any, sources: dict[str, dict[str, Any]], cells: dict[str, dict[s
 def _worst_row(row: dict[str, Any]) -> list[object]:
     name = link(f"{row['subject']}, {row['claimed']}", _page(row["document"]), dashed(row["claim"]))
     recomputed = _amount(row["recomputed"], row["unit"])
-    return [name, row["printed"], recomputed, _ratio(row["ratio"]), row["verdict"]]
+    return [name, _printed(row), recomputed, _ratio(row["ratio"]), row["verdict"]]
+
+
+def _printed(row: dict[str, Any]) -> str:
+    """Return the printed words of a claim, or its value where no document prints the power of ten in them."""
+    return _stated(row) if re.search(r"\de[+-]\d", row["printed"]) else row["printed"]
 
 
 def _stated(row: dict[str, Any]) -> str:
@@ -176,14 +185,13 @@ def _amount(value: float, unit: str) -> Marked:
 
 
 def _ratio(value: float) -> str:
-    return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}"
+    return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}" if value > 0.01 else f"÷{1.0 / value:,.0f}"
 
 
 def _short(document: dict[str, Any]) -> str:
     """Return the kind of a document: the parenthesized end of its title."""
     match = re.search(r"\(([^()]*)\)$", document["title"])
-    word = match[1] if match else document["title"]
-    return word[0].upper() + word[1:]
+    return match[1] if match else document["title"]
 
 
 def _page(document: str) -> str:

@@ -77,7 +77,7 @@ def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
 
 
 def _given(row: Quantity) -> str:
-    neutral = f"{row.neutral:g}" if isinstance(row.neutral, float) else row.neutral
+    neutral = row.text(row.neutral) if isinstance(row.neutral, float) else row.neutral
     return f"given; {neutral} by default" if neutral else "given"
 
 

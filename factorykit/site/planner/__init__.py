@@ -20,7 +20,7 @@ ENGINE: Final = ("shapes", "draws", "rank", "engine", "serve")
 PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "worker", "page")
 LONG: Final = re.compile(r"(?<![\w.])\d+\.\d{9,}(?:e-?\d+)?")
 """Numbers of a script with more digits than are useful."""
-SPACED: Final = re.compile(r" (=>|===|!==|&&|\|\||\?\?) |(?<=\)) (?=\{)")
+SPACED: Final = re.compile(r" (=>|===|!==|&&|\|\||\?\?|\?|:) |(?<=\)) (?=\{)")
 DECLARED: Final = re.compile(r"\b(const|let) (\w+) = ")
 """Spaces that a script does not need, where no text has them."""
 FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")

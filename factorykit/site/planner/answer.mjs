@@ -1,6 +1,6 @@
 // The middle column: eight readouts with expandable derivations, and the pictures below them.
 import { make } from "../../charts/runtime/dom.mjs";
-import { bars, COLORS, counted, frontier, line, short, tornado } from "./pictures.mjs";
+import { bars, COLORS, counted, frontier, line, money, tornado } from "./pictures.mjs";
 import { lasting, rounded, span, text } from "./values.mjs";
 
 const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
@@ -70,7 +70,7 @@ export class Answer {
 
   // Readouts and layout, shown immediately.
   show({ values, intervals, layouts, given, tier, way, available, breaks, site, provider }, question) {
-    Object.assign(this, { values, given, tier, way, question, available, breaks, where: [site, provider].filter(Boolean), judged: null });
+    Object.assign(this, { values, given, tier, way, question, available, breaks, where: [this.country(site), provider].filter(Boolean), judged: null });
     this.says.textContent = this.sentence();
     for (const [name, cell] of this.cells) {
       cell.value.textContent = this.readoutText(name, values);
@@ -85,7 +85,7 @@ export class Answer {
       }
       if (cell.element.open) this.unfold(name, cell.chain);
     }
-    this.layout.textContent = this.layoutText(values, layouts, available);
+    this.layout.textContent = this.layoutText(values, layouts);
   }
 
   readoutText(name, values) {
@@ -97,13 +97,12 @@ export class Answer {
 
   // The value in short form for a phone.
   briefText(name, values) {
-    if (name === "memory_peak_bytes") return `${rounded(values[name] / 1e9, 2)}/${rounded(values.accelerator_memory_bytes / 1e9)}`;
-    if (name === "run_cost_usd") return `${short(values[name])}$`;
+    if (name === "memory_peak_bytes") return `${rounded(values[name] / 1e9, 2)}/${rounded(values.accelerator_memory_bytes / 1e9)} GB`;
+    if (name === "run_cost_usd") return money(values[name]);
     return this.say(name, values[name]).replace(" per day", "/d");
   }
 
-  layoutText(values, layouts, available) {
-    const idle = available > values.accelerators ? `Uses ${rounded(values.accelerators)} of ${rounded(available)} chips. ` : "";
+  layoutText(values, layouts) {
     const ways = [["data", values.data_parallel], ["tensor", values.tensor_parallel], ["pipeline", values.pipeline_parallel], ["context", values.context_parallel], ["expert", values.expert_parallel]];
     const axes = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
     const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
@@ -111,7 +110,7 @@ export class Answer {
     const often = lasting(values.checkpoint_interval_s);
     const saves = this.tier === "two" ? `a local checkpoint every ${often}, one in ${rounded(values.segments_per_pattern, 2)} also on storage` : `saves every ${often}`;
     const save = `${saves}, ${rounded(values.spare_nodes)} spare ${values.spare_nodes === 1 ? "node" : "nodes"}`;
-    return `${idle}${chosen}: ${axes.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
+    return `${chosen}: ${axes.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
   }
 
   chip(key, way = this.way) {
@@ -120,21 +119,25 @@ export class Answer {
     return `${name}${own}, ${{ rent: "rented", own: "owned" }[way]}`;
   }
 
+  country(site) {
+    return this.page.menus.site.find(([key]) => key === site)?.[1];
+  }
+
   // The answer in one or two sentences: resources, days, dollars, power, limits, ties, probabilities.
   sentence() {
     const { values, breaks, judged, available } = this;
     const count = available > values.accelerators ? `${counted(values.accelerators)} of ${counted(available)}` : counted(values.accelerators);
     const where = this.where.length ? ` (${this.where.join(", ")})` : "";
-    const [days, money, power] = ["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name]));
+    const [days, dollars, power] = ["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name]));
     const bought = this.way === "own" ? ` for the run, ${this.say("capital_usd", values.capital_usd)} to buy` : "";
-    const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${days}, ${money}${bought}, ${power}`;
+    const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${days}, ${dollars}${bought}, ${power}`;
     const over = breaks && Object.entries(breaks).map(([name, ratio]) => `${rounded(ratio)} times the ${name}`);
     const sentences = [breaks ? `No plan keeps every limit. The nearest: ${plan}; it takes ${over.join(" and ")}.` : `${plan}.`];
     if (judged) {
       const { limits, ties, chances } = judged;
       if (!breaks) sentences.push(limits.length ? `Limited by ${limits.join(", ")}.` : "Nothing limits it.");
       for (const [name, chance] of Object.entries(chances)) sentences.push(`Chance of keeping the ${name}: ${rounded(chance * 100, 2)} %.`);
-      const phrase = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, site].filter(Boolean).join(", ")}, in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
+      const phrase = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, this.country(site)].filter(Boolean).join(", ")}, in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
       if (ties.length) sentences.push(`Equal within the 90 % interval: ${ties.slice(0, 3).map(phrase).join("; ")}.`);
     }
     const [spares, enough] = [values.spare_nodes, values.spare_nodes_enough];
@@ -268,7 +271,7 @@ export class Answer {
       return { label: whole.length > LONGEST_LABEL ? label : whole, title: whole, ends: cost };
     });
     const noticeable = shown.filter(({ ends: [a, b] }) => Math.abs(b - a) > 0.001 * values.run_cost_usd);
-    this.draw("doubts", tornado("What the cost depends on", noticeable.length ? noticeable : shown.slice(0, 1), values.run_cost_usd, (value) => `${short(value)}$`));
+    this.draw("doubts", tornado("What the cost depends on", noticeable.length ? noticeable : shown.slice(0, 1), values.run_cost_usd, money));
   }
 
   // All plans by accelerator, with nearby published runs.
@@ -288,7 +291,7 @@ export class Answer {
       return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}entities/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed with today's software and layout (${miss})` };
     });
     const { deadline_s, budget_usd } = question.limits;
-    this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: published.filter(({ y }) => Number.isFinite(y)), formatY: (value) => `${short(value)}$` }), sets.map(({ label, color }) => [label, color]));
+    this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: published.filter(({ y }) => Number.isFinite(y)), formatY: money }), sets.map(({ label, color }) => [label, color]));
     this.near.replaceChildren(...published.map(({ title, href }) => make("li", {}, make("a", { href }, title))));
   }
 
@@ -300,7 +303,7 @@ export class Answer {
     const steps = rows.map((row) => ({ label: counted(row.accelerators), parts: parts.map(([, names]) => sum(row, names) / row.step_s) }));
     this.draw("step", bars("Parts of a step", steps, parts.map(([name]) => name), "accelerators", (value) => `${rounded(value * 100)} %`, now), parts.map(([name], i) => [name, COLORS[i]]));
     const costs = this.way === "own" ? this.owned(rows) : this.rented(rows);
-    this.draw("cost", bars("Cost by component", costs.rows, costs.names, "accelerators", (value) => `${short(value)}`, now), costs.names.map((name, i) => [name, COLORS[i]]));
+    this.draw("cost", bars("Cost by component", costs.rows, costs.names, "accelerators", money, now), costs.names.map((name, i) => [name, COLORS[i]]));
   }
 
   rented(rows) {

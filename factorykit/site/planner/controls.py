@@ -141,7 +141,7 @@ COSTS: Final = {
 SPELLED: Final = {
     "s": (
         *("s", "sec", "second", "seconds", "ms", "us", "ns", "min", "minute", "minutes", "h", "hour", "hours"),
-        *("d", "day", "days", "week", "weeks", "month", "months", "year", "years", "yr"),
+        *("d", "day", "days", "week", "weeks", "mo", "month", "months", "year", "years", "yr"),
     ),
     "FLOP/s": ("TFLOP/s", "PFLOP/s", "FLOP/s"),
     "J/FLOP": ("pJ/FLOP", "J/FLOP"),

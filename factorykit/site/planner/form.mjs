@@ -14,7 +14,7 @@ const CHOSEN_DIGITS = 4;
 const MAX_COUNT = 1e7;
 const LABELS = {
   model: "Model", shape: "Model", accelerator: "Accelerator", chips: "Compare with", accelerators: "How many", counts: "Counts to choose from",
-  deadline_s: "By when", budget_usd: "For at most how much", facility_power_w: "At most how much power", objective: "Choose the plan with",
+  deadline_s: "Within how long", budget_usd: "For at most how much", facility_power_w: "At most how much power", objective: "Choose the plan with",
   failures: "Failure rate", tiers: "Checkpoints", site: "Country", sites: "Compare with countries", way: "Rent or own", offer: "Listed offer", offers: "Offers of your own", calibration: "Calibration (file of factorykit calibrate)", precision: "Precision",
 };
 const OPTION_LABELS = {

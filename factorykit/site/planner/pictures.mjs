@@ -31,6 +31,8 @@ export function short(value) {
   return `${rounded(value / size)}${letter}`;
 }
 
+export const money = (value) => `$${short(value)}`;
+
 function frame(name, xTitle) {
   const { width, height, left, right, bottom } = FRAME;
   return node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" }, label((left + width - right) / 2, height - bottom + 33, xTitle, "middle", { class: "fkp-axis" }));
@@ -78,7 +80,7 @@ export function line(name, points, xTitle, { formatX = short, formatY = short, m
   grid(svg, ticks(bottom, top, 4), y, formatY);
   svg.append(node("path", { d: path(points.map(([a, b]) => [x(a), y(b)])), fill: "none", stroke: COLORS[0], "stroke-width": 2.2 }));
   svg.append(node("circle", { cx: x(mark), cy: y(valueOn(points, mark)), r: 5, fill: COLORS[0], class: "fkp-here" }));
-  for (const tick of ticksOf(low, high)) svg.append(label(x(tick), y0 + 15, formatX(tick)));
+  for (const tick of decades(low, high)) svg.append(label(x(tick), y0 + 15, formatX(tick)));
   return svg;
 }
 
@@ -147,14 +149,6 @@ function valueOn(points, mark) {
   if (i <= 0) return points[Math.max(i, 0)][1];
   const [[a, b], [c, d]] = [points[i - 1], points[i]];
   return b + ((d - b) * Math.log(mark / a)) / Math.log(c / a);
-}
-
-function ticksOf(low, high) {
-  const values = [];
-  const octaves = Math.log2(high / low);
-  const factor = octaves > 12 ? 10 : octaves > 4 ? 4 : 2;
-  for (let tick = low; tick <= high * 1.0001; tick *= factor) values.push(Number(tick.toPrecision(3)));
-  return values.filter((tick) => tick >= low * 0.999);
 }
 
 // Bars on both sides of the current value: [{label, title, ends: [low, high]}].

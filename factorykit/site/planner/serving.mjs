@@ -82,7 +82,7 @@ function command(question) {
   const named = parts(question);
   const given = named.filter(([name]) => !OPTIONS.includes(name)).map(([name, value]) => ` ${name}=${value}`);
   const chosen = named.filter(([name]) => OPTIONS.includes(name)).map(([name, value]) => ` --${name.replaceAll("_", "-")} ${Object.hasOwn(question.limits, name) ? `'${value} s'` : value}`);
-  return `factorykit serve ${question.model} ${question.given.requests_per_s ?? ""}${given.join("")}${chosen.join("")}\n`;
+  return `factorykit serve ${[question.model, question.given.requests_per_s].filter(Boolean).join(" ")}${given.join("")}${chosen.join("")}\n`;
 }
 
 class Serve {
@@ -221,7 +221,7 @@ class Serve {
 
   ends(row, name, words) {
     const [range, value] = [this.between(row, name, words), text(words, row[name])];
-    return `${value}${range && range !== `${value} to ${value}` ? ` (${range})` : ""}`;
+    return `${value}${range && range !== value ? ` (${range})` : ""}`;
   }
 
   layout(row) {
@@ -234,18 +234,20 @@ class Serve {
 
   sentence({ best, breaks, binds }) {
     const { page } = this;
-    const replicas = `${counted(best.replicas)} replica${best.replicas > 1 ? "s" : ""} of ${best.replica_accelerators} (${this.layout(best)}; ${counted(best.concurrent_requests)} requests at once)`;
+    const replicas = `${counted(best.replicas)} replica${best.replicas > 1 ? "s" : ""} of ${best.replica_accelerators} (${this.layout(best)}; ${counted(best.concurrent_requests)} request${best.concurrent_requests > 1 ? "s" : ""} at once)`;
     const users = Math.max(Math.round(best.users), 1);
     const following = best.tpot_s === undefined ? "" : `, each next after ${this.ends(best, "tpot_s", timed(best.tpot_s))}`;
     const latencies = `first token after ${this.ends(best, "ttft_s", timed(best.ttft_s))}${following}`;
     const prices = `${this.ends(best, "usd_per_million_output_tokens", USD)} per million output tokens (${text(USD, best.usd_per_million_served_tokens)} with prompts and idle accelerators), ${this.ends(best, "j_per_token", JOULE)} per token`;
-    const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas}, weights in ${this.question.precision}, ${this.question.engine}, serve ${this.ends(best, "requests_per_s", COUNT)} requests per second, of about ${counted(users)} user${users > 1 ? "s" : ""}: ${latencies}, ${prices}.`;
+    const plan = `${counted(best.accelerators)} ${this.name(best.chip)} in ${replicas}, weights in ${this.question.precision.toUpperCase()}, ${page.labels.engine[this.question.engine]}, serve ${this.ends(best, "requests_per_s", COUNT)} requests per second, of about ${counted(users)} user${users > 1 ? "s" : ""}: ${latencies}, ${prices}.`;
     const measured = best.measured_points ? "" : " No points of this engine, chip, model and mode are measured: intervals are wide.";
     const chance = Object.keys(this.question.limits).length ? ` Chance of keeping the limits: ${Math.round(best.limit_probability * 100)} %.` : "";
-    const expected = best.expected_cost_ratio > page.noticeableCost ? ` Expected cost: ${best.expected_cost_ratio.toFixed(2)} times this, as latencies above the limits take more accelerators.` : "";
+    const expected = best.expected_cost_ratio > page.noticeableCost ? ` Expected cost: ${rounded(best.expected_cost_ratio)} times this, as latencies above the limits take more accelerators.` : "";
     const notes = `${chance}${expected}${measured}`;
-    if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It breaks ${breaks.join("; ")}.${notes}`;
-    const named = binds.map((name) => page.quantities[page.limitNames[name]][0].toLowerCase());
+    const limit = (name) => page.quantities[page.limitNames[name]][0].toLowerCase();
+    const over = Object.entries(this.question.limits).filter(([name, most]) => best[`${name}_s`] > most).map(([name, most]) => `${limit(name)} of ${time(best[`${name}_s`])}, above ${time(most)}`);
+    if (breaks.length) return `No plan keeps every limit. The nearest: ${plan} It has a ${over.join(" and a ")}.${notes}`;
+    const named = binds.map(limit);
     return `${plan}${named.length ? ` Limited by ${named.join(" and ")}.` : ""}${notes}`;
   }
 
@@ -277,7 +279,11 @@ class Serve {
       ["expected_cost_ratio", "Expected over this cost", () => COUNT],
     ];
     const head = make("tr", {}, make("th", { scope: "col" }, "Chip"), ...columns.map(([, label]) => make("th", { scope: "col" }, label)));
-    const cell = (row, name, words) => make("td", {}, text(words, row[name]), make("span", { class: "fkp-small" }, this.between(row, name, words) || (row[name] === undefined || name === "expected_cost_ratio" ? "" : "…")));
+    const cell = (row, name, words) => {
+      const [value, range] = [text(words, row[name]), this.between(row, name, words)];
+      const ends = range || (row[name] === undefined || name === "expected_cost_ratio" ? "" : "…");
+      return make("td", {}, value, make("span", { class: "fkp-small" }, ends === value ? "" : ends));
+    };
     const body = ofChip.map((row) => make("tr", { class: row.chip === best.chip ? "fkp-input" : null }, make("th", { scope: "row" }, this.name(row.chip), make("span", { class: "fkp-small" }, this.layout(row))), ...columns.map(([name, , words]) => cell(row, name, words(row[name])))));
     return make("table", {}, make("caption", {}, `The best plan of each chip, of ${counted(this.answer.count)} candidates that fit in memory, with 90 % intervals`), make("thead", {}, head), make("tbody", {}, ...body));
   }

@@ -67,6 +67,7 @@ export function text([, unit, shown, scale = 1], value, digits = 3) {
 export function span(words, ends) {
   const [low, high] = ends.map((end) => text(words, end));
   const unit = high.slice(high.indexOf(" "));
+  if (low === high) return high;
   return unit.startsWith(" ") && low.endsWith(unit) ? `${low.slice(0, -unit.length)} to ${high}` : `${low} to ${high}`;
 }
 
@@ -100,10 +101,12 @@ export function read(words, control, entry) {
     return `${low}..${high}`;
   }
   const spoken = ["1", "year"].includes(unit) && !words[2] ? "" : (Object.keys(control.units)[0] ?? unit);
-  const example = spoken ? `a number with a unit, such as ${words[2] ? `2 ${words[2]}` : `2 ${spoken}`}` : "a number, such as 24k or 1e9";
+  const example = spoken ? `a number with a unit, such as ${control.likely ? `60 ${control.likely}` : spoken === "USD" ? "30M USD" : `2 ${words[2] || spoken}`}` : "a number, such as 24k or 1e9";
   const match = NUMBER.exec(entry.trim().replaceAll("_", ""));
   if (!match || !/\d/.test(match[3])) throw new Error(`${label} = '${entry}' is no number; give ${example}`);
   const [, sign, money, digits, rest] = match;
+  if (/^[.,]\d/.test(rest)) throw new Error(`${label} = '${entry}': write decimals with a point and thousands with commas`);
+  if (control.likely === "d" && /^[-/]\d/.test(rest)) throw new Error(`${label} = '${entry}' is a date; give ${example}`);
   if (money && money !== "$") throw new Error(`${label} = '${entry}': currencies are not converted; give US dollars`);
   if (control.likely && !rest) throw new Error(`${label} = '${entry}' has no unit; give '${digits} ${control.likely}'`);
   if (control.binary && /^k$/i.test(rest)) throw new Error(`${label} = '${entry}' can be ${[1000, 1024].map((size) => formatted({}, Number(digits) * size)).join(" or ")}; write the number, or '${digits}Ki' for the latter`);

@@ -2,19 +2,26 @@
    tests ask the same function. */
 (function (into) {
   "use strict";
-  var STOP = /^(a|an|and|are|at|by|do|does|for|from|how|in|is|it|many|much|of|on|or|the|to|vs|versus|what|which|with|should|i)$/;
+  var STOP = /^(a|an|and|are|at|by|do|does|for|from|how|in|is|it|many|much|of|on|or|the|to|vs|versus|what|which|with|should|i|formula|definition)$/;
   var SAME = {
     gpu: ["accelerator", "chip"], gpus: ["accelerators", "chips"], chips: ["accelerators"], tdp: ["design power"],
     price: ["cost", "rent"], cost: ["price"], buy: ["build", "own"], own: ["build"], rent: ["rental"], lease: ["rent"],
     carbon: ["emissions", "co2"], co2: ["carbon"], bibtex: ["cite"], citation: ["cite"], cite: ["citation"],
-    crash: ["failure"], failure: ["failures"], failures: ["failure"], spare: ["spares"], mtbf: ["time between failures"], pue: ["power usage effectiveness"],
+    crash: ["failure"], failure: ["failures"], failures: ["failure"], spare: ["spares"], mtbf: ["time between failures", "mtbf of the job", "mtbf per accelerator"], pue: ["power usage effectiveness"],
     mfu: ["model flop utilization"], footprint: ["emissions", "carbon", "tco2"], interval: ["often"], goodput: ["progress"], corruption: ["corruption", "sdc"],
-    save: ["checkpoint"], checkpoint: ["save", "checkpoints"], snapshot: ["checkpoint"], datacenter: ["data centre", "site", "facility"], center: ["centre"], tokens: ["token"], train: ["training"],
+    save: ["checkpoint"], checkpoint: ["save", "checkpoints"], snapshot: ["checkpoint"], datacenter: ["data centre", "data center", "site", "facility"], center: ["centre"], tokens: ["token"], train: ["training"],
     xai: ["colossus"], watt: ["power"], watts: ["power"], energy: ["power"], speed: ["rate"], layout: ["parallelism"], utilisation: ["utilization"],
-    frequency: ["interval", "often"], nvlink: ["scale-up"], infiniband: ["scale-out"], chinchilla: ["compute-optimal", "scaling law"], monte: ["draws", "uncertainty"],
+    frequency: ["interval", "often"], nvlink: ["scale-up"], chinchilla: ["compute-optimal", "scaling law"], monte: ["draws", "uncertainty"],
     carlo: ["draws", "uncertainty"], fewest: ["plan"], deadline: ["plan"], budget: ["plan"], csv: ["downloads"], changed: ["changes"], "10^25": ["10²⁵"], "1e25": ["10²⁵"],
-    "10^26": ["10²⁶"], "10^23": ["10²³"], ai: ["artificial intelligence"], latency: ["time to first token"], ttft: ["time to first token"], tpot: ["time per output token"]
+    "10^26": ["10²⁶"], "10^23": ["10²³"], ai: ["artificial intelligence"], latency: ["time to first token"], ttft: ["time to first token"], tpot: ["time per output token"],
+    glossary: ["vocabulary"], excel: ["csv", "downloads"], cli: ["command line"], slurm: ["logs of your cluster", "logs of a cluster"], kubernetes: ["logs of your cluster", "logs of a cluster"], license: ["licence"],
+    hbm: ["memory bandwidth"], quantization: ["precision"], bf16: ["precision"], fp8: ["precision"], fp4: ["precision"], infiniband: ["scale-out", "network"],
+    ethernet: ["scale-out", "network"], "6nd": ["training compute"], tco: ["ownership"], depreciation: ["life of the hardware"], accurate: ["measured"],
+    blackwell: ["b200", "gb200"], hopper: ["h100", "h200"], moe: ["experts"], texas: ["tx"], virginia: ["va"], california: ["ca"], ohio: ["oh"]
   };
+  /* Questions that a page computes, and the page. */
+  var ASKED = [[/\b(gpu|chip|accelerator)s?\b.*\b(for|need|needed|users)\b|\b(serve|serving|host)\b|\brun an?\b.*\bmodel/, /^serve\.html$/],
+    [/\b(gpu|chip|accelerator)s?\b.*\b(for|need|needed|train)\b|\b(cost|price|long|time|days)\b.*\btrain\b.*(\d ?[bt]\b|model)/, /^plan\.html$/]];
   function prepared(rows) {
     if (rows.prepared) return rows.prepared;
     var known = new Set();
@@ -30,7 +37,7 @@
   }
   function weight(row) {
     var address = row[0], head = row[2].toLowerCase();
-    if (/^(sources|references|limits|what would change)/.test(head)) return 0.3;
+    if (/^(sources|references|limitations|assumptions|what would change)/.test(head)) return 0.3;
     if (address.startsWith("report/audit/")) return 0.45;
     if (address.startsWith("notebooks/")) return row[2] ? 1.15 : 1.5;
     if (/^entities\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
@@ -90,7 +97,7 @@
     return best;
   }
   into.words = function (query) {
-    var terms = query.toLowerCase().replace(/data cent(re|er)s?/g, "datacenter").split(/[\s,;:?!/()"]+/).filter(Boolean);
+    var terms = query.toLowerCase().replace(/data cent(re|er)s?/g, "datacenter").replace(/(mean )?time between failures/g, "mtbf").split(/[\s,;:?!/()"]+/).filter(Boolean);
     var kept = terms.filter(function (word) { return !STOP.test(word); });
     return kept.length ? kept : terms;
   };
@@ -122,9 +129,11 @@
   into.rank = function (rows, query, most) {
     var all = prepared(rows), words = into.words(query), whole = words.join(" ");
     var asked = words.map(function (word) { return ways(word, rows); });
-    var scored = [];
+    var scored = [], lower = query.toLowerCase();
+    var pages = ASKED.filter(function (pair) { return pair[0].test(lower); }).map(function (pair) { return pair[1]; });
     all.forEach(function (entry) {
       var total = 0, met = 0, named = 0;
+      if (pages.some(function (page) { return page.test(entry.row[0]); })) { scored.push([100, entry.row]); return; }
       asked.forEach(function (several) {
         var best = 0;
         several.forEach(function (way) {
@@ -168,6 +177,19 @@
       seen[page] = (seen[page] || 0) + 1;
       (seen[page] > 1 ? rest : first).push(pair);
     });
-    return first.slice(0, 8).concat(first.slice(8).concat(rest).sort(function (a, b) { return b[0] - a[0]; })).slice(0, most || 20);
+    var ranked = first.slice(0, 8).concat(first.slice(8).concat(rest).sort(function (a, b) { return b[0] - a[0]; }));
+    return compared(rows, query).concat(ranked).filter(function (pair, place, pairs) {
+      return pairs.findIndex(function (other) { return other[1][0] === pair[1][0]; }) === place;
+    }).slice(0, most || 20);
   };
+  /* The two entities of a query such as "H100 vs B200", and the page that compares them. */
+  function compared(rows, query) {
+    var sides = query.split(/\s+(?:vs\.?|versus)\s+/i);
+    if (sides.length !== 2) return [];
+    var pair = sides.map(function (side) { return into.rank(rows, side, 1)[0]; });
+    var parts = pair.map(function (best) { return best ? /^entities\/(accelerators|clusters|models|runs|sites)\/(\w+)\.html$/.exec(best[1][0]) : null; });
+    if (!parts[0] || !parts[1] || parts[0][1] !== parts[1][1]) return [];
+    var names = pair.map(function (best) { return best[1][1]; });
+    return pair.concat([[0, ["entities/compare.html?of=" + parts[0][1] + "/" + parts[0][2] + "," + parts[1][2], "Compare " + names.join(" with "), "", "", ""]]]);
+  }
 })(typeof module === "object" ? module.exports : (window.siteFind = {}));

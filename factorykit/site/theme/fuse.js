@@ -12,7 +12,9 @@
         rows.push([item.href, item.title, item.section, plain(item.text), item.also || ""]);
       },
       search: function (query, options) {
-        return window.siteFind.rank(rows, query, options.limit).map(function (pair) { return { item: items.get(pair[1][0]) }; });
+        return window.siteFind.rank(rows, query, options.limit).map(function (pair) {
+          return { item: items.get(pair[1][0]) || { href: pair[1][0], title: pair[1][1], section: "", text: "" } };
+        });
       }
     };
   };

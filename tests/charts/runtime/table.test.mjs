@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { lines } from "../../../factorykit/charts/runtime/fit.mjs";
 import { csv, joined, shown } from "../../../factorykit/charts/runtime/table.mjs";
+import { framed } from "../../../factorykit/charts/runtime/take.mjs";
 
 const columns = [
   { spec: 0, field: "accelerators", name: "accelerators", scale: 1 },
@@ -33,4 +34,10 @@ test("a cell is shown in the unit of its column", () => {
 test("a title is wrapped between words, and a long word has its own line", () => {
   assert.deepEqual(lines("one two three", 10, 45), ["one two", "three"]);
   assert.deepEqual(lines("incomprehensible x", 10, 20), ["incomprehensible", "x"]);
+});
+
+test("the title of a narrow picture stands in lines above it", () => {
+  const picture = framed(['<svg width="300" height="40"></svg>'], "Wall-clock time and rental cost of the run", [], {});
+  assert.equal(picture.match(/font-size="16"/g).length, 2);
+  assert.match(picture, /<svg x="16" y="66" width="300"/);
 });

@@ -373,6 +373,12 @@ TYPED = (
     ("restart_s", "20 to 5 min", "is not a range"),
     ("deadline_s", "30 d to 60 d", "is not one of its units"),
     ("pue", "1.2 kg", "is not one of its units (%"),
+    ("deadline_s", "2mo", 2 * 86400 * 365 / 12),
+    ("deadline_s", "2027-06-01", "is a date; give a number with a unit, such as 60 d"),
+    ("deadline_s", "60,5 d", "write decimals with a point"),
+    ("budget_usd", "30.000.000", "write decimals with a point"),
+    ("budget_usd", "30 mn", "give a number with a unit, such as 30M USD"),
+    ("facility_power_w", "20 MVA", "such as 60 MW"),
 )
 
 
