@@ -425,7 +425,7 @@ def _search(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     """Choose chips, layout and replicas that serve a load."""
-    asked = _stated(options, "load", "trace")
+    asked = _stated(options, "load", "trace", "launch")
     if "=" in (options.load or ""):
         options.inputs, options.load = [options.load, *options.inputs], None
     if options.trace:
@@ -433,8 +433,10 @@ def _serve(options: argparse.Namespace) -> int:
             raise ScenarioError("a load and --trace contradict each other; give one of them")
         options.load = fk.read_trace(options.trace)
         print(options.load, file=sys.stderr)
+    if options.launch:
+        asked = {"engine": options.launch} | asked
     deployment = fk.serve(options.model, load=options.load, **asked, **_given(options))
-    _print_result(deployment, {"best": deployment.best, "breaks": deployment.breaks}, options)
+    _print_result(deployment, {"best": deployment.best, "breaks": deployment.breaks}, options, deployment.best)
     return 1 if deployment.breaks else 0
 
 
@@ -449,14 +451,14 @@ def _plan(options: argparse.Namespace) -> int:
     from factorykit.model.planning.plan import read_run
 
     asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
-    asked |= _stated(options, "calibration", "as_run")
+    asked |= _stated(options, "calibration", "as_run", "launch")
     asked |= {"calibration": _calibrated(options), "as_run": options.as_run or asked.get("as_run", False)}
     asked |= {name: _list(text) if _is_list(text) else text for name, text in _given(options).items()}
     if "," in (counts := ",".join(options.counts or ())) and not _is_list(counts):
         one, several = counts.replace(",", ""), counts.replace(",", ", ")
         raise ScenarioError(f"--counts {counts} is one number or several; write {one}, or '{several}'")
     plan = fk.plan(asked.pop("model"), **asked)
-    _print_result(plan, plan.to_dict(), options)
+    _print_result(plan, plan.to_dict(), options, plan.scenario if options.launch else None)
     return 0 if plan.best["breaks"].item() is None else 1
 
 
@@ -581,7 +583,12 @@ def _fitting(frame: pl.DataFrame, width: int) -> int:
     return max(sum(end < width for end in ends), 1)
 
 
-def _print_result(result: object, value: dict[str, Any], options: argparse.Namespace) -> None:
+def _print_result(
+    result: object, value: dict[str, Any], options: argparse.Namespace, settings: Mapping[str, Any] | None = None
+) -> None:
+    """Print a result, or with ``--launch`` the script that starts these settings; as JSON both."""
+    if settings is not None and options.launch:
+        result = value["script"] = fk.launch(settings, options.launch)
     _print_json(value) if options.json else print(result)
 
 

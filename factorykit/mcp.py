@@ -87,13 +87,15 @@ def plan(
     objective: str | None = None,
     framework: str | None = None,
     as_run: bool = False,
+    launch: str | None = None,
     inputs: Arguments | None = None,
 ) -> dict[str, Any]:
     """Plan a training run: accelerators, their number, layout, days, failures, power and cost, each with an interval.
 
     The model is a known one (llama3_70b), a size (70B) or 'largest'. Limits have units: '60 d', '20 M USD', '20 MW'.
-    Machines are acquired by 'rent', 'own' or both. as_run takes what is not given from the model's published run. Of
-    inputs, quantities such as precision, a list gives values to choose from.
+    Machines are acquired by 'rent', 'own' or both. as_run takes what is not given from the model's published run.
+    launch adds the script that starts it by megatron_lm, megatron_bridge or torchtitan. Of inputs, quantities such as
+    precision, a list gives values to choose from.
     """
     limits = {"tokens": tokens, "deadline": deadline, "budget": budget, "power": power, "objective": objective}
     choices = {"chips": chips, "counts": counts, "sites": sites, "acquire": acquire, "framework": framework}
@@ -102,6 +104,7 @@ def plan(
     rows = training_plan.to_dict()
     text, assumed = rows.pop("answer"), rows.pop("assumed")
     cited = _cited(("accelerators", best["accelerator"]))
+    rows |= {} if launch is None else {"script": fk.launch(training_plan.scenario, launch)}
     return _answer(text, _units(best), _ends(best), assumed, cited, values=best, **rows)
 
 

@@ -311,6 +311,16 @@ def test_a_fleet_and_a_trace_are_served(capsys, tmp_path):
     assert json.loads(out)["best"]["requests_per_s"] == 4.0
 
 
+def test_a_plan_and_an_engine_print_the_script_that_starts_them(capsys):
+    small = ["llama3_8b", "--chips", "h100_sxm", "--tokens", "1T", "--counts", "64"]
+    assert main(["plan", *small, "--launch", "megatron_lm"]) == 0
+    assert "#SBATCH --nodes=8 " in capsys.readouterr().out
+    assert main(["serve", "llama3_8b", "5", "--launch", "sglang", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["best"]["engine"] == "sglang"
+    assert "exec python3 -m sglang.launch_server" in answer["script"]
+
+
 def test_an_interrupted_command_is_status_130(monkeypatch):
     def interrupted(*_args, **_more):
         raise KeyboardInterrupt

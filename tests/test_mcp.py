@@ -75,7 +75,7 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
         ("explain", {"output": "failures_per_day", "inputs": RUN}), "", "accelerator_mtbf_s",
     ),
     "Which hardware for an 8B model on 1T tokens in 30 days?": (
-        ("plan", {**SMALL, "counts": [32, 64], "deadline": "30 d"}), "", "64 NVIDIA H100",
+        ("plan", {**SMALL, "counts": [32, 64], "deadline": "30 d", "launch": "megatron_lm"}), "", "64 NVIDIA H100",
     ),
     "What does it cost on 64 H100?": (
         ("plan", {**SMALL, "chips": "H100", "counts": "64", "inputs": {"precision": ["bf16", "fp8"]}}), "", "USD"
@@ -203,6 +203,11 @@ def test_a_question_is_answered_with_units_intervals_assumptions_sources_and_ver
 def test_a_mistake_is_explained(tool: str, session: dict[str, Any]) -> None:
     assert session[tool].is_error
     assert REFUSED[tool][1] in session[tool].content[0].text
+
+
+def test_a_plan_has_the_script_that_starts_it(session: dict[str, Any]) -> None:
+    content = session["Which hardware for an 8B model on 1T tokens in 30 days?"].structured_content
+    assert "#SBATCH --nodes=8 " in content["script"]
 
 
 def test_a_value_has_unit_interval_assumptions_and_sources(session: dict[str, Any]) -> None:
