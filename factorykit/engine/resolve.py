@@ -460,12 +460,13 @@ def _missing(gap: _Gap, outputs: tuple[str, ...], users: Mapping[str, list[str]]
         message = accelerators.missing_message(lacking, supply.words)
         return MissingQuantity("; ".join((message, *(filled if "peak_flop_per_s" not in lacking else ()))), gap.missing)
     head = f"{', '.join(outputs)} cannot be computed: "
-    if len(gap.missing) > MAX_DESCRIBED:
+    if gap.enough:
+        parts = [f"{head}give {' or '.join(gap.enough)}, or all of {', '.join(gap.missing)}"]
+    elif len(gap.missing) > MAX_DESCRIBED:
         parts = [f"{head}{len(gap.missing)} inputs are missing: {', '.join(gap.missing)}"]
     else:
         wanted = [f"{name} ({quantity(name).described}){_purpose(users.get(name))}" for name in gap.missing]
         parts = [f"{head}give {', '.join(wanted)}"]
-        parts += [f"or give {' or '.join(gap.enough)} itself"] if gap.enough else []
     parts += [f"{name} follows from {' or from '.join(ways)}" for name, ways in gap.sources.items() if ways]
     message = "; ".join((*parts, *filled))
     if len(message) > MAX_LINE:
