@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from factorykit.core import __version__
-from factorykit.core.errors import UnknownName, unknown_name_message
-from factorykit.core.validation import mapping, string
+from factorykit.core.validation import mapping, one_of
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.tables import table
 from factorykit.engine.question import Question, read_value
@@ -62,10 +61,9 @@ def launch(settings: Mapping[str, Any], framework: str) -> str:
       --quantization fp8 \
       ${OPTIONS:-}
     """
-    known = table("launch_options").select("framework").unique().sort("framework").collect()["framework"].to_list()
-    if string("framework", framework) not in known:
-        raise UnknownName(unknown_name_message("framework with launch options", framework, known))
-    rows = table("launch_options").filter(framework=framework).collect().to_dicts()
+    every = table("launch_options").collect()
+    framework = one_of("framework with launch options", framework, every["framework"].unique(maintain_order=True))
+    rows = every.filter(framework=framework).to_dicts()
     values = _values(rows, mapping("settings", settings))
     options = [row for row in rows if _holds(row["condition"], values)]
     command = " \\\n  ".join(text for row in options if (text := _filled(row["option"] or "", values)))
