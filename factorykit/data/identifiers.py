@@ -20,6 +20,7 @@ KINDS: Final = {
     "cluster": ("clusters", "cluster", "name"),
     "model": ("runs", "run", "model"),
     "architecture": ("architectures", "architecture", "name"),
+    "country": ("country_grids", "country", "name"),
 }
 """Table of each kind of entity, its column of keys and its column of names."""
 OPTIONAL: Final = (
@@ -45,7 +46,8 @@ def identify(kind: str, name: str) -> str:
     Parameters
     ----------
     kind : str
-        ``"accelerator"``, ``"organisation"``, ``"cluster"``, ``"model"`` (a training run) or ``"architecture"``.
+        ``"accelerator"``, ``"organisation"``, ``"cluster"``, ``"model"`` (a training run),
+        ``"architecture"`` or ``"country"``.
     name : str
         A key or a name; the table ``aliases`` holds known spellings.
 

@@ -22,12 +22,6 @@ Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Mapping[str, str]]]
 """The present source files: rows of strings by table."""
 KINDS: Final = {"on-demand": "on demand"}
-COUNTRIES: Final = {
-    "united states of america": "usa",
-    "korea (republic of)": "kor",
-    "united kingdom of great britain and northern ireland": "gbr",
-}
-"""Countries with another spelling than in the table of grids."""
 PLACE: Final = re.compile(r"[,\d]|Singapore|Hong Kong")
 """In a location that is more than a country or region, of which the publisher gives the centre as the position."""
 QUARTILES: Final = ("quarter", "median", "three_quarters")
@@ -290,7 +284,7 @@ def runs(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
         }
 
 
-def sites(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
+def sites(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
     """Yield the undated statements about each site."""
     for row in frame.iter_rows(named=True):
         users, sure = ((row[name] or "").split("; ") for name in ("users", "users_confidence"))
@@ -301,7 +295,7 @@ def sites(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
             "project": row["project"],
             "operator": row["owner"],
             "users": "; ".join(named) or None,
-            "country": _country(row["country"], tables),
+            "country": _country(row["country"]),
             "place": row["address"],
             "accelerator_stated": _spaced(row["accelerators_planned_stated"]),
             "address": row["source_url"],
@@ -360,7 +354,7 @@ def clusters(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
             "capital_usd_high": row["cost_reported_usd"],
             "site": row["location"],
             "purpose": f"used by {_spaced(row['users'])}" if row["users"] else None,
-            "country": _country(row["country"], tables),
+            "country": _country(row["country"]),
             "latitude": row["latitude_deg"] if PLACE.search(row["location"] or "") else None,
             "longitude": row["longitude_deg"] if PLACE.search(row["location"] or "") else None,
             "sector": (row["sector"] or "").lower() or None,
@@ -378,12 +372,9 @@ def clusters(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
         }
 
 
-def _country(name: str | None, tables: Tables) -> str | None:
+def _country(name: str | None) -> str | None:
     """Return the key of a country in the table of grids."""
-    if not name:
-        return None
-    named = {row["name"].lower(): row["country"] for row in tables["country_grids"]} | COUNTRIES
-    return named.get(name.lower())
+    return known_key("country", name) if name else None
 
 
 def _spaced(stated: str | None) -> str | None:

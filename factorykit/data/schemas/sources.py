@@ -123,7 +123,7 @@ class Aliases(Sourced):
     becomes a key; `identify` does the same for a single name and is not particular about case, dashes and makers.
     """
 
-    kind = key("kind of entity", unique=True, pattern="^(accelerator|organisation|cluster|model|architecture)$")
+    kind = key("kind of entity", unique=True, pattern="^(accelerator|organisation|cluster|model|architecture|country)$")
     alias = dy.String(
         primary_key=True,
         nullable=False,

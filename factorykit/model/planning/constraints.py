@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +14,8 @@ import polars as pl
 from factorykit.core import validation
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, unknown_name_message
-from factorykit.core.text_io import package_rows
 from factorykit.core.vocabulary import quantity
-from factorykit.data.identifiers import identify
+from factorykit.data.identifiers import identify, known_key
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import BROUGHT
@@ -323,12 +321,6 @@ def cheapest_offers(rows: pl.DataFrame, offers: pl.DataFrame, chip: str) -> pl.D
     return rows.join(enough, on="accelerators", how="left", maintain_order="left")
 
 
-OTHER_NAMES: Final = {
-    row["name"]: row["country"] for row in package_rows(Path(__file__).with_name("country_names.csv"))
-}
-"""Codes of two letters (ISO 3166) of the countries with a grid and a price, and other names in use."""
-
-
 def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     """Return one row per country: ``site``, ``carbon_kg_per_kwh`` of its grid, the newest ``electricity_usd_per_kwh``.
 
@@ -357,9 +349,7 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     rows = grids.join(prices, left_on="site", right_on="country").sort("site").collect()
     countries = []
     for given in rows["site"] if names is None else names:
-        name = given.strip().lower().replace(".", "")
-        code = OTHER_NAMES.get(name, name)
-        found = rows.filter((pl.col("site") == code) | (pl.col("name").str.to_lowercase() == name))
+        found = rows.filter(site=known_key("country", given) or given)
         if found.is_empty():
             message = unknown_name_message("country with a grid and a price of electricity", given, rows["name"])
             raise ScenarioError(f"{message}; its code serves, too, such as 'us' or 'usa'")
