@@ -15,8 +15,8 @@ from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import frame as read_frame
 from factorykit.core.vocabulary import quantity
-from factorykit.engine.providers.accelerators import chips
 from factorykit.model.planning.summary import Plan, sentence
+from factorykit.model.scenario.accelerators import title_of
 from factorykit.model.serving.plan import ServingPlan
 from factorykit.model.uncertainty.sample import bands, exceedance
 
@@ -56,7 +56,7 @@ def plot(result: Any, output: str | None = None) -> Any:
         if best["tpot_s"] is None:
             raise ScenarioError("a plan of one output token has no time between tokens to draw; use its candidates")
         first = quantity("time_to_first_token_s").text(best["ttft_s"])
-        title = f"{best['accelerators']:,.0f} {chips()[best['accelerator']]['name']}: first token {first}, "
+        title = f"{best['accelerators']:,.0f} {title_of(best['accelerator'], result.request)}: first token {first}, "
         title += f"then {1.0 / best['tpot_s']:.0f} tokens/s per user, {best['cost_usd_per_h']:,.0f} USD/h"
         return serving.frontier(result.frontier(), None, title=title, source=SOURCE)
     frame = read_frame("the result", result)

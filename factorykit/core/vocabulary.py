@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
 from factorykit.core.errors import ScenarioError, UnknownQuantity, nearest, short_repr, unknown_name_message
-from factorykit.core.units import begins_with_digit, parse, parse_column
+from factorykit.core.units import begins_with_digit, example, parse, parse_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -157,10 +157,8 @@ class Quantity:
                 f"fk.sweep(inputs, {{'{self.name}': {short_repr(value)}}}, ...)"
             )
         if type(value) is not float and not is_number(value):
-            raise ScenarioError(
-                f"{self.name} = {short_repr(value)} is {type(value).__name__}, not a number; "
-                f"give {self.label} in {self.spoken_unit}"
-            )
+            kind = "not a number" if isinstance(value, str) else f"{type(value).__name__}, not a number"
+            raise ScenarioError(f"{self.name} = {short_repr(value)} is {kind}; give one such as '{example(self)}'")
         number = as_float(value)
         if not self.holds(number):
             raise ScenarioError(f"{self.name} = {number!r} is outside {self.bounds}{self.hint(number)}")

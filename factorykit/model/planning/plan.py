@@ -232,12 +232,10 @@ def _read(model: Any, asked: Mapping[str, Any], given: Mapping[str, Any]) -> tup
     architecture = _architecture(model)
     values = {name: architecture[name] for name in ("accelerator", "accelerators") if name in architecture} | values
     question = Question.read({**architecture, **values}, using=asked.get("using"))
-    names, own = own_chips(asked.get("chips"))
-    of_chips = {name: label for label, chip in own.items() for name in chip if name != "accelerator"}
-    for name in of_chips.keys() & fixed.keys():
-        raise ScenarioError(f"{name} is given for {of_chips[name]} and for all chips; give one of them")
+    names, own = own_chips(asked.get("chips"), fixed)
+    of_chips = {name for chip in own.values() for name in chip if name != "accelerator"}
     unsourced = question.values.keys() - architecture.sources.keys() - set(COMPUTED["model"].split())
-    check_no_results((fixed.keys() - question.using.keys()) | unsourced | of_chips.keys())
+    check_no_results((fixed.keys() - question.using.keys()) | unsourced | of_chips)
     question.check_consistency()
     values = {name: question.values.get(name, value) for name, value in values.items()}
     counts = asked.get("counts")

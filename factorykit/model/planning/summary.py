@@ -20,7 +20,6 @@ from factorykit.core.validation import frame
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.engine.evaluate import evaluate, explain
 from factorykit.engine.explanation import Explanation
-from factorykit.engine.providers.accelerators import OWN_VALUES, chips
 from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE, rent
 from factorykit.model.performance.layout_features import LOCAL_CORRECTION
@@ -28,7 +27,7 @@ from factorykit.model.performance.layouts import PARTS, SHARE, best_layouts
 from factorykit.model.planning.candidates import alternative_models, complete, outputs
 from factorykit.model.planning.constraints import LARGEST, LIMITS, Limits, Request, goal, limit_ratios, nondominated
 from factorykit.model.planning.uncertainty import INTERVAL, chance_less
-from factorykit.model.scenario.accelerators import own_name
+from factorykit.model.scenario.accelerators import own_name, title_of
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
 
@@ -538,10 +537,7 @@ def _alternative(plan: Plan, row: dict[str, Any], best: dict[str, Any]) -> str:
 
 
 def _chip(plan: Plan, row: dict[str, Any]) -> str:
-    key, own = row["accelerator"], plan.request.own
-    name = chips()[key]["name"] if key in chips() else own[key].label
-    name += OWN_VALUES * (key in chips() and (key in own or plan.request.has_own_values))
-    return f"{name}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
+    return f"{title_of(row['accelerator'], plan.request)}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
 
 
 def _text(name: str, value: Any) -> str:

@@ -199,7 +199,7 @@ def _whole(fleet: float | str) -> float:
 
 
 def _chip(stage: Any) -> str:
-    asked = stage.request if isinstance(stage, Plan) else stage
+    asked = getattr(stage, "request", stage)
     key = _best(stage)["accelerator"]
     if own := getattr(asked, "own", {}).get(key):
         return f"{own['accelerator']}{OWN_VALUES}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Unpack
 
 from factorykit.core.errors import ScenarioError, UnknownName, short_repr
 from factorykit.core.validation import as_list, string
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify, known_key
-from factorykit.engine.providers.accelerators import BROUGHT, chips, specification_source
+from factorykit.engine.providers.accelerators import BROUGHT, OWN_VALUES, chips, specification_source
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -76,8 +77,10 @@ def accelerator(
     return Scenario.sourced(title, {"accelerator": key, **quantities}, sources)
 
 
-def own_chips(chips: Any) -> tuple[tuple[str, ...] | None, dict[str, Scenario]]:
+def own_chips(chips: Any, given: Collection[str] = ()) -> tuple[tuple[str, ...] | None, dict[str, Scenario]]:
     """Return the names of chips, and those of an :func:`accelerator` with values of its own by its name.
+
+    Quantities that are ``given`` for all chips cannot be among the values of one.
 
     >>> own_chips([accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s"), "H100"])[0]
     ('mine', 'h100_sxm')
@@ -90,6 +93,8 @@ def own_chips(chips: Any) -> tuple[tuple[str, ...] | None, dict[str, Scenario]]:
         specified = chip if isinstance(chip, Scenario) and len(chip) > 1 else {"accelerator": name}
         if named.setdefault(name, specified) != specified:
             raise ScenarioError(f"two of the chips are named {name!r}; give fk.accelerator a name, 'mine', and like=…")
+        if twice := specified.keys() & set(given):
+            raise ScenarioError(f"{min(twice)} is given for {name} and for all chips; give one of them")
     return tuple(named), {name: chip for name, chip in named.items() if isinstance(chip, Scenario)}
 
 
@@ -101,6 +106,7 @@ def own_name(chip: Scenario) -> str:
     return name if is_new else str(chip["accelerator"])
 
 
-def with_own_values(chips: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return chips and given values, among them those of an :func:`accelerator` that was given as ``chips``."""
-    return (None, {**chips, **given}) if isinstance(chips, Scenario) else (chips, given)
+def title_of(key: str, request: Any) -> str:
+    """Return the name of a chip of a plan for readers, and whether it has values of its own."""
+    name = chips()[key]["name"] if key in chips() else request.own[key].label
+    return name + OWN_VALUES * (key in chips() and (key in request.own or request.has_own_values))

@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_HOUR
-from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, warn
+from factorykit.core.errors import FactorykitError, ScenarioError, UnknownName, warn
 from factorykit.core.extras import Plotted, need
-from factorykit.core.validation import one_of, strings
+from factorykit.core.validation import one_of
 from factorykit.core.vocabulary import format_number, quantity
-from factorykit.data.identifiers import identify
-from factorykit.engine.providers.accelerators import BROUGHT, OWN_VALUES
-from factorykit.engine.providers.accelerators import chips as known_chips
+from factorykit.engine.providers.accelerators import BROUGHT
 from factorykit.engine.question import Chain, Question
 from factorykit.engine.unused import warn_of_idle, warn_of_shared
 from factorykit.formulas import arguments
 from factorykit.formulas.serving.throughput import serving_users
-from factorykit.model.scenario.accelerators import with_own_values
+from factorykit.model.scenario.accelerators import own_chips, title_of
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.scenario.models import model_of
 from factorykit.model.serving import predict
@@ -92,13 +91,49 @@ ANSWERS: Final = {
 """Quantities of the answer and their columns."""
 
 
-class Wish(NamedTuple):
-    """Limits [s], what should be least, whether that counts replicas, and users or accelerators instead of a load."""
+@dataclass(frozen=True)
+class Request:
+    """A validated request for a serving plan.
 
-    limits: Mapping[str, Any]
-    objective: pl.Expr
-    counts: bool
+    ``question`` has the model, the load and the given values; ``own`` the chips with values of their own, by name;
+    ``words`` engine, number format and model; ``limits`` the greatest latencies [s]; ``demand`` users or accelerators
+    instead of a load.
+    """
+
+    question: Question
+    chips: tuple[str, ...]
+    own: Mapping[str, Scenario]
+    words: Mapping[str, str]
+    limits: Mapping[str, float]
+    objective: str
     demand: Mapping[str, float]
+    has_own_values: bool
+
+    @property
+    def fleet(self) -> float:
+        """The accelerators of which all replicas are taken that fit, infinite if a load or users are given."""
+        return self.demand.get("accelerators", math.inf)
+
+    @property
+    def least(self) -> pl.Expr:
+        """What should be least: the objective, of a fleet the inverse of its load."""
+        return pl.col(self.objective) if math.isinf(self.fleet) else 1.0 / pl.col("requests_per_s")
+
+    @property
+    def counts_replicas(self) -> bool:
+        """Whether the objective rises with whole replicas."""
+        return math.isinf(self.fleet) and self.objective in OBJECTIVES[:2]
+
+    @property
+    def excess(self) -> pl.Expr:
+        """The latency farthest above its limit over that limit, at least 1."""
+        over = [pl.col(f"{name}_s") / limit for name, limit in self.limits.items()]
+        return pl.max_horizontal(pl.col("latency_s") * 0.0 + 1.0, *over)
+
+    def ranked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return candidates: those first that keep the limits best, then least expected objective, then smallest."""
+        ratio = pl.col("expected_cost_ratio") if "expected_cost_ratio" in frame.columns else 1.0
+        return frame.sort(self.excess, self.least * ratio, "accelerators", "latency_s", maintain_order=True)
 
 
 @dataclass(frozen=True)
@@ -107,6 +142,8 @@ class ServingPlan(Plotted):
 
     Attributes
     ----------
+    request
+        The validated request.
     best
         The chosen row of ``candidates`` by column.
     breaks
@@ -115,15 +152,13 @@ class ServingPlan(Plotted):
         One row a chip, layout and concurrency that fits in memory, the best 200 or more.
     assumed
         The defaults that the answer uses, as of :func:`factorykit.assumed`.
-    has_own_values
-        Whether values of the chip were given.
     """
 
+    request: Request = field(repr=False)
     best: dict[str, Any]
     breaks: tuple[str, ...]
     candidates: pl.DataFrame
     assumed: pl.DataFrame
-    has_own_values: bool
 
     def frontier(self) -> pl.DataFrame:
         """Return the candidates that no other beats in both tokens/s per accelerator and tokens/s per user."""
@@ -145,13 +180,12 @@ class ServingPlan(Plotted):
         if row["expected_cost_ratio"] > NOTICEABLE_COST:
             likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"
-        own = OWN_VALUES * self.has_own_values
         dollars, bearing, rate, users = (
             format_number(row[name])
             for name in (*map("usd_per_million_{}_tokens".format, ("output", "served")), "requests_per_s", "users")
         )
         lines = [
-            f"{row['accelerators']:,.0f} {known_chips()[row['accelerator']]['name']}{own} in {row['replicas']:,.0f} "
+            f"{row['accelerators']:,.0f} {title_of(row['accelerator'], self.request)} in {row['replicas']:,.0f} "
             f"replica{'s' * (row['replicas'] > 1)} of {workers}, {row['concurrent_requests']:.0f} "
             f"request{'s' * (row['concurrent_requests'] > 1)} each, weights in {row['precision']}, {row['engine']}, "
             f"for {rate} requests/s of {users} users",
@@ -169,7 +203,7 @@ def _layout(row: Mapping[str, Any], side: str) -> str:
 
 def serve(
     model: Any,
-    chips: str | Iterable[str] | Scenario | None = None,
+    chips: str | Scenario | Iterable[str | Scenario] | None = None,
     *,
     load: Any = None,
     users: Any = None,
@@ -191,7 +225,8 @@ def serve(
         A known model, such as ``llama3_70b`` or ``deepseek-ai/DeepSeek-R1``; or as :func:`factorykit.plan` takes it: a
         size (``"70B"``, ``"1T A32B"``), a ``config.json`` or a mapping of quantities.
     chips
-        Chips to choose from, by default ``h200_sxm``; or one of your own, of :func:`factorykit.accelerator`.
+        Chips to choose from, by default ``h200_sxm``. Those of your own, of :func:`factorykit.accelerator`, may stand
+        among them.
     load
         Requests per second, mean; or a trace of :func:`factorykit.read_trace`, which also gives lengths, their
         variation and the share that the prefix cache holds.
@@ -249,24 +284,51 @@ def serve(
     >>> plan.breaks, plan.best["tpot_s"] <= 0.025
     ((), True)
     """
-    import polars.selectors as cs
-
     need("numpy")
-    precision, engine = word_of("precision", precision, FORMATS), word_of("engine", engine, ENGINES)
+    latencies = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
+    lengths = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+    words = {"engine": word_of("engine", engine, ENGINES), "format": word_of("precision", precision, FORMATS)}
+    request = _read(model, chips, (load, users, fleet), lengths, latencies, words, objective, given)
+    rows, memory, used = _fitting(request)
+    frame, answers = _best_with_intervals(request, rows, memory)
+    in_memory = request.question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve()
+    assumed = pl.concat([in_memory.assumed(), answers.assumed()]).unique("quantity", maintain_order=True)
+    used = used.union(CHOSEN, in_memory.resolution.used, answers.resolution.used)
+    asked = given | {name: value for chip in request.own.values() for name, value in chip.items()}
+    values = {**asked, **request.question.values}
+    warn_of_idle({name: values[name] for name in sorted(asked.keys() - used)}, ("serving",))
+    best = frame.row(0, named=True)
+    breaks = tuple(
+        f"{name} <= {limit:.4g} s: the nearest plan has {best[f'{name}_s']:.4g} s"
+        for name, limit in request.limits.items()
+        if best[f"{name}_s"] > limit
+    )
+    return ServingPlan(request, best, breaks, frame, assumed)
+
+
+def _read(
+    model: Any,
+    chips: Any,
+    loads: tuple[Any, Any, Any],
+    lengths: Mapping[str, Any],
+    latencies: Mapping[str, Any],
+    words: Mapping[str, str],
+    objective: str,
+    given: dict[str, Any],
+) -> Request:
+    """Return the validated request."""
+    load, users, fleet = loads
     objective = one_of("objective", objective, OBJECTIVES)
     if fleet is not None and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
-    chips, given = with_own_values(chips, given)
-    accelerator = given.pop("accelerator", None)
-    if chips is not None and accelerator is not None:
+    if chips is not None and "accelerator" in given:
         raise ScenarioError("chips and accelerator are the same; give one of them")
-    chips = (accelerator or "h200_sxm") if chips is None else chips
-    names = [identify("accelerator", name) for name in strings("chips", chips)]
+    names, own = own_chips(given.pop("accelerator", "h200_sxm") if chips is None else chips, given)
     if not names:
         raise ScenarioError("chips must name at least one chip, got none")
     key, shape = named_model(model)
     asked, demand = _demand(load, given.pop("requests_per_s", None), users, fleet)
-    for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
+    for name, tokens in lengths.items():
         asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
     if results := sorted({"accelerators", *ANSWERS, *LIMITS.values()} & given.keys()):
         raise ScenarioError(
@@ -274,55 +336,32 @@ def serve(
         )
     question = Question.read({**shape, **asked, **given}, assume=True)
     question.check_consistency()
-    if (stages := float(question.values.get("pipeline_parallel", 1.0))) % 1.0 or stages > max(STAGES):
+    values = question.values
+    if (stages := float(values.get("pipeline_parallel", 1.0))) % 1.0 or stages > max(STAGES):
         raise ScenarioError(f"pipeline_parallel = {stages:g} must be whole and at most {max(STAGES)}")
-    if (share := float(question.values.get("serving_load_share", 0.0))) > MAX_LOAD_SHARE:
+    if (share := float(values.get("serving_load_share", 0.0))) > MAX_LOAD_SHARE:
         warn(
             f"serving_load_share = {share:g}: no latency includes the wait for replicas; give up to {MAX_LOAD_SHARE:g}"
         )
-    warn_of_shared({name: question.values[name] for name in given if name in question.values}, dict.fromkeys(names))
-    bounds = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
-    limits = Question.read({LIMITS[name]: value for name, value in bounds.items()}).values
-    for name, value in bounds.items():
-        if limits[LIMITS[name]] == 0.0:
-            raise ScenarioError(f"{name} must be above 0 s, got {value}; give the greatest latency, or no limit")
-        if float(limits[LIMITS[name]]) > LONG[name] and not any(map(str.isalpha, str(value))):
-            raise ScenarioError(f"{name} = {value} without a unit: give '{value} ms' or '{value} s'")
-    single = question.values["output_tokens"] == 1.0
-    if single and tpot is not None:
+    warn_of_shared({name: values[name] for name in given if name in values}, names)
+    limits = _limits(latencies)
+    if values["output_tokens"] == 1.0 and "tpot" in limits:
         raise ScenarioError(SINGLE)
-    prices, used = _prices(question, names)
-    words = {"engine": engine, "model": key, "format": precision}
-    fleet = demand.get("accelerators", math.inf)
-    rows, memory = _fitting(question, prices["accelerator"].to_list(), words, fleet)
-    value = pl.col(objective) if math.isinf(fleet) else 1.0 / pl.col("requests_per_s")
-    wish = Wish(limits, value, math.isinf(fleet) and objective in OBJECTIVES[:2], demand)
-    found = pl.DataFrame(predict.latencies(rows, intervals=False))
-    ranked = _ranked(_answers(question, memory, found, prices, wish)[0], wish)
-    count = KEPT
-    while True:
-        chosen = ranked.head(count)["row"].to_list()
-        taken = predict.Rows([rows.words[row] for row in chosen], *(frame[chosen] for frame in rows[1:]))
-        found = pl.DataFrame(predict.latencies(taken))
-        frame, answers = _answers(question, memory[chosen], found, prices, wish)
-        frame = _ranked(frame, wish)
-        least = frame.select(value * pl.col("expected_cost_ratio")).item(0, 0)
-        if not (others := ranked.slice(count).filter(_excess(limits) <= 1.0, value <= least).height):
-            break
-        count += others
-    latencies = question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve()
-    assumed = pl.concat([latencies.assumed(), answers.assumed()]).unique("quantity", maintain_order=True)
-    used = used.union(CHOSEN, latencies.resolution.used, answers.resolution.used)
-    warn_of_idle({name: value for name, value in question.values.items() if name in given.keys() - used}, ("serving",))
-    frame = frame.drop("row").with_columns(engine=pl.lit(engine), precision=pl.lit(precision))
-    frame = frame.with_columns(pl.when(not single).then(cs.starts_with("tpot", "tokens_per_s_per_user")))
-    best = frame.row(0, named=True)
-    breaks = tuple(
-        f"{name} <= {limits[full]:.4g} s: the nearest plan has {best[f'{name}_s']:.4g} s"
-        for name, full in LIMITS.items()
-        if full in limits and best[f"{name}_s"] > limits[full]
-    )
-    return ServingPlan(best, breaks, frame, assumed, not BROUGHT.keys().isdisjoint(given))
+    words = {**words, "model": key}
+    return Request(question, names, own, words, limits, objective, demand, not BROUGHT.keys().isdisjoint(given))
+
+
+def _limits(latencies: Mapping[str, Any]) -> dict[str, float]:
+    """Return the limits of latency in seconds."""
+    read = Question.read({LIMITS[name]: value for name, value in latencies.items()}).values
+    limits = {name: float(read[LIMITS[name]]) for name in latencies}
+    for name, limit in limits.items():
+        value = latencies[name]
+        if limit == 0.0:
+            raise ScenarioError(f"{name} must be above 0 s, got {value}; give the greatest latency, or no limit")
+        if limit > LONG[name] and not any(map(str.isalpha, str(value))):
+            raise ScenarioError(f"{name} = {value} without a unit: give '{value} ms' or '{value} s'")
+    return limits
 
 
 def named_model(model: Any) -> tuple[str, Scenario]:
@@ -351,27 +390,26 @@ def _demand(load: Any, rate: Any, users: Any, fleet: Any) -> tuple[dict[str, Any
     return asked, {name: float(quantity(name).check(value)) for name, value in found.items()}
 
 
-def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, frozenset[str]]:
-    """Return rent and facility power of one accelerator, by chip, and the given quantities that they use."""
-    outputs = question.without(*SHAPE).asking(*PRICES)
-    found, reasons, used = [], [], frozenset[str]()
-    for name in dict.fromkeys(names):
+def _fitting(request: Request) -> tuple[predict.Rows, pl.DataFrame, frozenset[str]]:
+    """Return the candidates of all chips that fit: to predict, with memory and prices, and the quantities used."""
+    found, errors = [], []
+    for name in dict.fromkeys(request.chips):
         try:
-            chain = replace(outputs, values={**outputs.values, "accelerator": name}).resolve()
-        except MissingQuantity as error:
-            reasons.append(str(error))
-        else:
-            found.append({"accelerator": name, **chain.run()})
-            used |= chain.resolution.used
+            found.append(_fitting_on(request, name))
+        except FactorykitError as error:
+            errors.append(error)
     if not found:
-        raise MissingQuantity("; ".join(reasons), PRICES)
-    for reason in reasons:
-        warn(f"left out: {reason}")
-    return pl.DataFrame(found), used
+        raise errors[0] if len(errors) == 1 else ScenarioError("; ".join(dict.fromkeys(map(str, errors))))
+    for error in errors:
+        warn(f"left out: {error}")
+    rows, memory, used = zip(*found, strict=True)
+    words, *numbers = zip(*rows, strict=True)
+    together = predict.Rows([*chain.from_iterable(words)], *map(pl.concat, numbers))
+    return together, pl.concat(memory).with_row_index("row"), frozenset[str]().union(*used)
 
 
-def _candidates(question: Question, names: Iterable[str], precision: str) -> list[pl.DataFrame]:
-    """Return decode and prefill workers of all chips, layouts, numbers of workers and concurrencies."""
+def _candidates(question: Question, precision: str) -> list[pl.DataFrame]:
+    """Return decode and prefill workers of all layouts, numbers of workers and concurrencies on a chip."""
     stages = [question.values["pipeline_parallel"]] if "pipeline_parallel" in question.values else STAGES
     parts = len(stages) == 1 and not question.values.keys().isdisjoint(LAYOUT)
     sizes = [(count, size) for count in stages for size in (SIZES if count == 1.0 or parts else SIZES[-1:])]
@@ -379,11 +417,12 @@ def _candidates(question: Question, names: Iterable[str], precision: str) -> lis
     layouts = pl.DataFrame(rows, (*LAYOUT, "pipeline_parallel"), orient="row").cast(pl.Float64)
     if not question.values.get("experts"):
         layouts = layouts.filter(pl.col("attention_data_parallel") == 1)
-    chips = [{"accelerator": name, **hardware(chip(name), precision)} for name in dict.fromkeys(names)]
+    key = question.values["accelerator"]
+    specified = {"accelerator": key, **hardware({**chip(str(key)), **question.values}, precision)}
     requests = pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64)
     least = pl.col("attention_data_parallel") * pl.col("pipeline_parallel")
     loads = layouts.join(requests, how="cross").filter(pl.col("concurrent_requests") >= least)
-    alone = pl.DataFrame(chips).join(loads, how="cross")
+    alone = pl.DataFrame([specified]).join(loads, how="cross")
     mirrored = [pl.col(name).alias(f"prefill_{name}") for name in LAYOUT]
     together = alone.with_columns(*mirrored, prefill_workers=0.0, decode_workers=1.0, prefill_separate=0.0)
     workers = pl.DataFrame(WORKERS, ("prefill_workers", "decode_workers"), orient="row").cast(pl.Float64)
@@ -424,25 +463,29 @@ def _with_memory(question: Question, sides: list[pl.DataFrame]) -> tuple[pl.Data
     return both, (prefill["requests_in_memory"] >= 1.0) & (both["requests_in_memory"] >= both["concurrent_requests"])
 
 
-def _fitting(
-    question: Question, names: Sequence[str], words: Mapping[str, str], fleet: float
-) -> tuple[predict.Rows, pl.DataFrame]:
-    """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
-    sides = _candidates(question, names, words["format"])
+def _fitting_on(request: Request, name: str) -> tuple[predict.Rows, pl.DataFrame, frozenset[str]]:
+    """Return the candidates on a chip whose weights and cache fit, with memory and prices, and the quantities used."""
+    specified = request.own.get(name, {"accelerator": name})
+    question = replace(request.question, values={**request.question.values, **specified})
+    prices = question.without(*SHAPE).asking(*PRICES).resolve()
+    sides = _candidates(question, request.words["format"])
     every, fits = _with_memory(question, sides)
     if not fits.any():
         least = every.sort("memory_left_bytes").row(-1, named=True)
         missing = max(-least["memory_left_bytes"], least["request_kv_bytes"] / least["worker"])
         raise ScenarioError(
             f"weights and cache fit on no layout of {max(SIZES) * least['pipeline_parallel']:.0f} accelerators or "
-            f"fewer: on {least['worker']:.0f} {least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each;"
+            f"fewer: on {least['worker']:.0f} {name} about {missing / 1e9:,.1f} GB are missing on each;"
             " give chips with more memory, a narrower precision or fewer tokens"
         )
     sizes = every["replica_accelerators"]
-    if (smallest := float(sizes.filter(fits).min())) > fleet:  # type: ignore[arg-type]
-        raise ScenarioError(f"fleet = {fleet:g} is too small: one replica needs {smallest:.0f} accelerators or more")
-    decode, prefill, both = (frame.filter(fits & (sizes <= fleet)) for frame in (*sides, every))
-    shared = {n: pl.lit(v) for n, v in question.values.items() if not isinstance(v, str) and n not in decode}
+    if (smallest := float(sizes.filter(fits).min())) > request.fleet:  # type: ignore[arg-type]
+        raise ScenarioError(
+            f"fleet = {request.fleet:g} is too small: one replica needs {smallest:.0f} accelerators or more"
+        )
+    decode, prefill, both = (frame.filter(fits & (sizes <= request.fleet)) for frame in (*sides, every))
+    given = request.question.values
+    shared = {n: pl.lit(v) for n, v in given.items() if not isinstance(v, str) and n not in decode}
     numbers = [side.drop("accelerator").with_columns(**shared) for side in (decode, prefill)]
     apart = pl.col("prefill_separate")
     load = both.select(
@@ -455,24 +498,50 @@ def _fitting(
         waiting=1.0,
     )
     described = [
-        {**words, "chip": name, "mode": "disagg" if split else "agg"}
-        for name, split in both.select("accelerator", "prefill_separate").iter_rows()
+        {**request.words, "chip": str(specified["accelerator"]), "mode": "disagg" if split else "agg"}
+        for split in both["prefill_separate"]
     ]
     counts = Counter((*(row[name] for name in FAMILY), row["mode"][:3]) for row in predict.measured()[0].words)
     known = [counts[*(row[name] for name in FAMILY), row["mode"][:3]] for row in described]
-    both = both.with_columns(measured_points=(pl.col("pipeline_parallel") == 1.0) * pl.Series(known, dtype=pl.Float64))
-    return predict.Rows(described, numbers[0], numbers[1], load), both.with_row_index("row")
+    both = both.with_columns(
+        measured_points=(pl.col("pipeline_parallel") == 1.0) * pl.Series(known, dtype=pl.Float64),
+        accelerator=pl.lit(name),
+        **{price: pl.lit(value) for price, value in prices.run().items()},
+    )
+    return predict.Rows(described, numbers[0], numbers[1], load), both, prices.resolution.used
 
 
-def _answers(
-    question: Question, memory: pl.DataFrame, found: pl.DataFrame, prices: pl.DataFrame, wish: Wish
-) -> tuple[pl.DataFrame, Chain]:
+def _best_with_intervals(request: Request, rows: predict.Rows, memory: pl.DataFrame) -> tuple[pl.DataFrame, Chain]:
+    """Return the best candidates, ranked and with intervals, and the chain of their answers.
+
+    They are so many that none of the others has a median below the expected objective of the best.
+    """
+    import polars.selectors as cs
+
+    found = pl.DataFrame(predict.latencies(rows, intervals=False))
+    ranked = request.ranked(_answers(request, memory, found)[0])
+    count = KEPT
+    while True:
+        chosen = ranked.head(count)["row"].to_list()
+        taken = predict.Rows([rows.words[row] for row in chosen], *(frame[chosen] for frame in rows[1:]))
+        frame, answers = _answers(request, memory[chosen], pl.DataFrame(predict.latencies(taken)))
+        frame = request.ranked(frame)
+        least = frame.select(request.least * pl.col("expected_cost_ratio")).item(0, 0)
+        if not (others := ranked.slice(count).filter(request.excess <= 1.0, request.least <= least).height):
+            break
+        count += others
+    words = {"engine": pl.lit(request.words["engine"]), "precision": pl.lit(request.words["format"])}
+    frame = frame.drop("row").with_columns(**words)
+    if request.question.values["output_tokens"] == 1.0:
+        frame = frame.with_columns(pl.when(False).then(cs.starts_with("tpot", "tokens_per_s_per_user")))
+    return frame, answers
+
+
+def _answers(request: Request, memory: pl.DataFrame, found: pl.DataFrame) -> tuple[pl.DataFrame, Chain]:
     """Return candidates with throughput, cost and energy, with intervals where latencies have them, and their chain."""
     import polars.selectors as cs
 
-    frame = memory.hstack(found.drop(cs.starts_with("tokens_per_s"))).join(
-        prices, on="accelerator", how="left", maintain_order="left"
-    )
+    frame = memory.hstack(found.drop(cs.starts_with("tokens_per_s")))
     bands = ENDS if "tpot_low_s" in frame.columns else ENDS[:1]
     asked = pl.concat(
         frame.select(
@@ -486,11 +555,11 @@ def _answers(
         for first, following in bands
         for scaled in [pl.col("prefill_s") * pl.col(f"tpot{following}_s") / pl.col("time_per_output_token_s")]
     )
-    question = question.without(*asked.columns, *LAYOUT)
-    asked = asked.with_columns(requests_per_s=_load(question, asked, wish.demand))
-    chain = question.without("requests_per_s").asking(*ANSWERS).on(asked).resolve()
+    question = request.question.without(*asked.columns, *LAYOUT)
+    asked = asked.with_columns(requests_per_s=_load(question, asked, request.demand))
+    resolved = question.without("requests_per_s").asking(*ANSWERS).on(asked).resolve()
     scales = {name: 1e6 if "_usd_per_" in name else 1.0 for name in ANSWERS}
-    answers = chain.run().select(
+    answers = resolved.run().select(
         "requests_per_s",
         *((pl.col(name) * scales[name]).alias(short) for name, short in ANSWERS.items()),
         accelerators=pl.col("serving_replicas") * pl.col("replica_accelerators"),
@@ -511,14 +580,14 @@ def _answers(
         deviations = {
             f"{name}_deviation": (pl.col(f"{name}_high_s") / pl.col(f"{name}_s")).log() / DEVIATIONS for name in LIMITS
         }
-        over = {f"{name}_over": pl.col(f"{name}_s") / wish.limits.get(full, math.inf) for name, full in LIMITS.items()}
+        over = {f"{name}_over": pl.col(f"{name}_s") / request.limits.get(name, math.inf) for name in LIMITS}
         known = frame.with_columns(**deviations, **over)
         ratio, kept = expected_cost(*(known[name] for name in arguments(expected_cost)))
-        if wish.counts:
+        if request.counts_replicas:
             needed = middle["users"] / middle["users_per_accelerator"] / frame["replica_accelerators"]
             ratio = ((needed * ratio * BELOW).ceil() / middle["replicas"]).clip(1.0)
         columns += [ratio.alias("expected_cost_ratio"), kept.alias("limit_probability")]
-    return frame.drop("worker", LIMITS["tpot"], *STEP, *SPECIFICATIONS).hstack(columns), chain
+    return frame.drop("worker", LIMITS["tpot"], *STEP, *SPECIFICATIONS).hstack(columns), resolved
 
 
 def _load(question: Question, asked: pl.DataFrame, demand: Mapping[str, float]) -> pl.Series | float:
@@ -540,15 +609,3 @@ def _interval(value: pl.Series, moved: Sequence[pl.Series]) -> tuple[pl.Series, 
     down = np.hypot(*np.log(np.minimum(ratios.min(axis=1), 1.0)))
     up = np.hypot(*np.log(np.maximum(ratios.max(axis=1), 1.0)))
     return value * np.exp(-down), value * np.exp(up)
-
-
-def _excess(limits: Mapping[str, Any]) -> pl.Expr:
-    """Return the latency farthest above its limit over that limit, at least 1."""
-    over = [pl.col(f"{name}_s") / limits[full] for name, full in LIMITS.items() if full in limits]
-    return pl.max_horizontal(pl.col("latency_s") * 0.0 + 1.0, *over)
-
-
-def _ranked(frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
-    """Return candidates: those first that keep the limits best, then least expected objective, then the smallest."""
-    ratio = pl.col("expected_cost_ratio") if "expected_cost_ratio" in frame.columns else 1.0
-    return frame.sort(_excess(wish.limits), wish.objective * ratio, "accelerators", "latency_s", maintain_order=True)

@@ -146,6 +146,25 @@ def test_a_chip_of_ones_own_serves_as_the_one_whose_specifications_it_has() -> N
         assert fk.serve("llama3_70b", load=20, accelerator="b200", **{name: value}).best["accelerators"] > 0.0
 
 
+def test_chips_of_ones_own_are_compared_with_listed_ones() -> None:
+    """A B200 at nine tenths of the price is the cheaper one; values of one chip cannot be given for all, too."""
+    price = fk.serve("llama3_70b", "b200", load=20).best["rental_usd_per_accelerator_h"]
+    mine = fk.accelerator("mine", like="b200", rental_usd_per_accelerator_h=0.9 * price)
+    plan = fk.serve("llama3_70b", [mine, "b200"], load=20)
+    least = dict(plan.candidates.group_by("accelerator").agg(pl.col("cost_usd_per_h").min()).iter_rows())
+    assert plan.best["accelerator"] == "mine"
+    assert least["mine"] == pytest.approx(0.9 * least["b200"])
+    assert "mine, like NVIDIA B200 (HGX) in" in str(plan)
+    with pytest.raises(ScenarioError, match="rental_usd_per_accelerator_h is given for mine and for all chips"):
+        fk.serve("llama3_70b", [mine, "b200"], load=20, rental_usd_per_accelerator_h=2.0)
+
+
+def test_chips_on_which_a_model_does_not_fit_are_left_out_with_a_warning() -> None:
+    with pytest.warns(fk.FactorykitWarning, match=r"left out: .* on 64 t4 about .* GB are missing"):
+        plan = fk.serve("1.5T A32B", ["t4", "b200"], load=1)
+    assert plan.candidates["accelerator"].unique().to_list() == ["b200"]
+
+
 def test_inputs_are_read_as_in_every_verb() -> None:
     with pytest.raises(ScenarioError, match=r"requests_per_s = .many tokens. is not a number"):
         fk.serve("llama3_70b", load="many tokens")
