@@ -26,7 +26,7 @@ from factorykit.core.errors import FactorykitError, ScenarioError, SiteError
 from factorykit.core.extras import not_installed
 from factorykit.core.units import begins_with_digit, parse
 from factorykit.core.validation import one_of
-from factorykit.core.vocabulary import Quantity, quantity
+from factorykit.core.vocabulary import Quantity, quantity, vocabulary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -182,7 +182,8 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
     for text in options.inputs:
         name, equals, value = text.partition("=")
         if not equals:
-            raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. tokens=15.6e12")
+            wanted = f"; to compute it, write --output {name}" if name in vocabulary() and "output" in options else ""
+            raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. tokens=15.6e12{wanted}")
         given[quantity(name).name] = value
     return given
 
@@ -448,10 +449,11 @@ def _post_train(options: argparse.Namespace) -> None:
 
 def _plan(options: argparse.Namespace) -> int:
     """Plan a run: accelerators, their number, layout, days and cost."""
+    from factorykit.model.performance.layouts import scheduled
     from factorykit.model.planning.plan import read_run
 
     asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
-    asked |= _stated(options, "calibration", "as_run", "launch")
+    asked = {**scheduled(options.launch), **asked, **_stated(options, "calibration", "as_run", "launch")}
     asked |= {"calibration": _calibrated(options), "as_run": options.as_run or asked.get("as_run", False)}
     asked |= {name: _list(text) if _is_list(text) else text for name, text in _given(options).items()}
     if "," in (counts := ",".join(options.counts or ())) and not _is_list(counts):

@@ -26,6 +26,7 @@ from factorykit.core.validation import integer, one_of
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import KINDS, known_key
 from factorykit.engine.question import Question
+from factorykit.model.performance.layouts import scheduled
 from factorykit.model.planning.uncertainty import INTERVAL, distributions, strata
 
 if TYPE_CHECKING:
@@ -94,12 +95,13 @@ def plan(
 
     The model is a known one (llama3_70b), a size (70B) or 'largest'. Limits have units: '60 d', '20 M USD', '20 MW'.
     Machines are acquired by 'rent', 'own' or both. as_run takes what is not given from the model's published run.
-    launch adds the script that starts it by megatron_lm, megatron_bridge or torchtitan. Of inputs, quantities such as
-    precision, a list gives values to choose from.
+    launch adds the script that starts it by megatron_lm, megatron_bridge, torchtitan or maxtext. Of inputs, quantities
+    such as precision, a list gives values to choose from.
     """
     limits = {"tokens": tokens, "deadline": deadline, "budget": budget, "power": power, "objective": objective}
     choices = {"chips": chips, "counts": counts, "sites": sites, "acquire": acquire, "framework": framework}
-    training_plan = fk.plan(model, as_run=as_run, **limits, **choices, **(inputs or {}))  # type: ignore[arg-type]
+    given = scheduled(launch) | (inputs or {})
+    training_plan = fk.plan(model, as_run=as_run, **limits, **choices, **given)  # type: ignore[arg-type]
     best = training_plan.best.to_dicts()[0]
     rows = training_plan.to_dict()
     text, assumed = rows.pop("answer"), rows.pop("assumed")

@@ -97,7 +97,8 @@ class Question:
             question.check_used()
             return question
         if not isinstance(inputs, Mapping):
-            raise ScenarioError(f"inputs must be a mapping or a frame, got {short_repr(inputs)}")
+            expected = "a mapping such as {'parameters': '70B', 'accelerators': 512}, or a frame"
+            raise ScenarioError(f"inputs must be {expected}, got {short_repr(inputs)}")
         values: dict[str, float | str] = {}
         skipped = frozenset(varying)
         for name, given in mapping("inputs", inputs).items():

@@ -21,6 +21,7 @@ from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.performance.activation_checkpointing import least_recomputed
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
+from factorykit.model.scenario.launch import schedules
 
 if TYPE_CHECKING:
     from factorykit.model.performance.calibration import Calibration
@@ -114,6 +115,16 @@ CONDITIONS: Final = MappingProxyType(
     }
 )
 """Conditions between parts: gradients stay whole in a pipeline, and even stages are cut into even chunks."""
+
+
+def scheduled(framework: str | None) -> dict[str, list[Any]]:
+    """Return as choices the default schedules that a framework has options for, none where its options are not known.
+
+    >>> scheduled("megatron_lm"), scheduled("nemo")
+    ({'schedule': ['1f1b']}, {})
+    """
+    known = schedules(framework) if framework else []
+    return {"schedule": [value for value in CANDIDATES["schedule"].values if value in known]} if known else {}
 
 
 def fits_in_memory(fits: Any) -> Any:

@@ -18,8 +18,16 @@ from factorykit.engine.grids import MAX_BLOCK_ROWS, Grid
 from factorykit.engine.question import Question, read_value
 from factorykit.engine.resolve import layout_models
 from factorykit.engine.unused import warn_of_idle
-from factorykit.model.performance.calibration import Calibration, calibrated_on_software
-from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, SHARE, Layouts, candidates, fits_in_memory
+from factorykit.model.performance.calibration import Calibration, calibrated_on_software, framework_named
+from factorykit.model.performance.layouts import (
+    BEST_IS_MOST,
+    PARTS,
+    SHARE,
+    Layouts,
+    candidates,
+    fits_in_memory,
+    scheduled,
+)
 from factorykit.model.scenario.models import model_of
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design, column_of
@@ -89,8 +97,9 @@ def search(
     calibration
         Result of :func:`factorykit.calibrate`, as in :func:`factorykit.validate`.
     framework
-        Training framework of the ``frameworks`` table, such as ``"megatron_bridge"``: its features, and the residual
-        that layouts share with its published runs. The mean of all software by default.
+        Training framework of the ``frameworks`` table, such as ``"megatron_bridge"``: its features, the schedules of
+        pipelines that :func:`factorykit.launch` knows of it, and the residual that layouts share with its published
+        runs. The mean of all software by default.
 
     Returns
     -------
@@ -120,7 +129,8 @@ def search(
             raise ScenarioError("framework needs the name of an accelerator, e.g. accelerator = 'h100_sxm'")
         software = calibrated_on_software(framework, accelerator)
     fixed = {**(software or {}), **question.values}
-    choices = {} if choices is None else mapping("choices", choices)
+    given = {} if choices is None else mapping("choices", choices)
+    choices = {**scheduled(None if framework is None else framework_named(framework)), **given}
     if "layers" not in fixed:
         raise MissingQuantity(
             "the model has no layers; name one, or give the quantities of its architecture", ["layers"]

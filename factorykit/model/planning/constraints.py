@@ -23,7 +23,7 @@ from factorykit.engine.providers.defaults import defaults
 from factorykit.engine.question import Question, read_value
 from factorykit.model.economics.rent import PRICE, offered
 from factorykit.model.performance.calibration import calibrated_on_software
-from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS
+from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, scheduled
 
 if TYPE_CHECKING:
     from factorykit.model.performance.calibration import Calibration
@@ -168,8 +168,8 @@ class Request:
 
     @cached_property
     def layout_choices(self) -> dict[str, list[Any]]:
-        """Choices of parts of a layout."""
-        return {name: values for name, values in self.choices.items() if name in PARTS}
+        """Choices of parts of a layout, with the schedules of the framework."""
+        return scheduled(self.framework) | {name: values for name, values in self.choices.items() if name in PARTS}
 
     @property
     def has_own_values(self) -> bool:
@@ -191,7 +191,7 @@ class Request:
     def given_parts(self) -> str:
         """The given parts of a layout, for messages."""
         given = [f"{name} = {quantity(name).text(self.fixed[name])}" for name in PARTS if name in self.fixed]
-        given += [f"{name} in {values}" for name, values in self.layout_choices.items()]
+        given += [f"{name} in {values}" for name, values in self.choices.items() if name in PARTS]
         return f" with {', '.join(given)}" if given else ""
 
     def using_of(self, tier: str) -> dict[str, str]:

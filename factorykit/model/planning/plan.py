@@ -158,7 +158,8 @@ def plan(
     calibration
         Result of :func:`factorykit.calibrate`, as in :func:`factorykit.search`.
     framework
-        Training framework whose features and published runs count, as in :func:`factorykit.search`.
+        Training framework whose features, pipeline schedules and published runs count, as in
+        :func:`factorykit.search`.
     as_run
         Whether tokens, chips, count, sequence length, batch, number format and year of the software that are not given
         are those of the model's published run; ``plan.compare(other)`` shows the difference to the best plan of today.

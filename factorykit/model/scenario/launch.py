@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,23 +20,25 @@ SERVED: Final = {"ttft_s": "time_to_first_token_s", "tpot_s": "time_per_output_t
 """The same of an engine: columns of a serving plan, and their quantities."""
 LAYOUT: Final = (
     *("precision", "zero_stage", "pipeline_parallel", "virtual_stages", "schedule", "context_parallel"),
-    *("expert_parallel", "recompute", "offloaded_optimizer_share", "training_sites", "attention_data_parallel"),
-    *("served_bytes_per_parameter", "kv_bytes_per_element", "prefill_separate"),
+    *("expert_parallel", "recompute", "recompute_share", "offloaded_optimizer_share", "training_sites"),
+    *("attention_data_parallel", "served_bytes_per_parameter", "kv_bytes_per_element", "prefill_separate"),
 )
 """Settings that a script states where the framework has no option for them."""
+LIGHTER: Final = "lighter_stages"
+"""Stages, or chunks of interleaved ones, with a layer less than the fullest."""
 BATCH: Final = "#SBATCH --nodes={nodes:.0f} --ntasks-per-node=1 --gpus-per-node={accelerators_per_node:.0f}"
 HEAD_NODE: Final = 'HEAD_NODE=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 
 
-def launch(settings: Mapping[str, Any], framework: str) -> str:
+def launch(settings: Any, framework: str) -> str:
     r"""Return the shell script that starts a training run or an inference engine with these settings.
 
     Parameters
     ----------
     settings
-        Quantities of a layout: ``plan(…).scenario``, ``serve(…).best``, a Scenario, or a mapping.
+        Result of :func:`factorykit.plan` or :func:`factorykit.serve`, or the quantities of a layout as a mapping.
     framework
-        For training megatron_lm, megatron_bridge or torchtitan, for serving vllm, sglang or trtllm: those of the table
+        For training megatron_lm, megatron_bridge, torchtitan or maxtext, for serving vllm, sglang or trtllm: those of the table
         ``launch_options``.
 
     Returns
@@ -61,13 +64,15 @@ def launch(settings: Mapping[str, Any], framework: str) -> str:
       --quantization fp8 \
       ${OPTIONS:-}
     """
+    settings = getattr(settings, "scenario", getattr(settings, "best", settings))
     every = table("launch_options").collect()
     framework = one_of("framework with launch options", framework, every["framework"].unique(maintain_order=True))
     rows = every.filter(framework=framework).to_dicts()
     values = _values(rows, mapping("settings", settings))
     options = [row for row in rows if _holds(row["condition"], values)]
     command = " \\\n  ".join(text for row in options if (text := _filled(row["option"] or "", values)))
-    shown = {name: f"{quantity(name).label} {quantity(name).text(value)}" for name, value in values.items()}
+    stated = (name for name in (*EXPECTED, *SERVED.values(), *LAYOUT) if name in values)
+    shown = {name: f"{quantity(name).label} {quantity(name).text(values[name])}" for name in stated}
     expected = [shown[name] for name in (*EXPECTED, *SERVED.values()) if name in shown]
     lines = [f"# factorykit {__version__} expects: {', '.join(expected)}"] if expected else []
     expressed = {row["quantity"] for row in options}
@@ -81,6 +86,16 @@ def launch(settings: Mapping[str, Any], framework: str) -> str:
     return "\n".join([*head, *([HEAD_NODE] if is_batch else []), f"exec {command} \\", "  ${OPTIONS:-}"]) + "\n"
 
 
+def schedules(framework: str) -> list[str]:
+    """Return the pipeline schedules that a framework has options for; none where the table lists no options of it.
+
+    >>> schedules("megatron_lm"), schedules("nemo")
+    (['interleaved', '1f1b'], [])
+    """
+    rows = table("launch_options").filter(framework=framework, quantity="schedule").collect()
+    return rows["condition"].str.extract(r"schedule=(\w+)").unique(maintain_order=True).to_list()
+
+
 def _values(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the quantities of options and comments: of an engine as given, of a run computed where not given."""
     texts = " ".join(text for row in rows for text in (row["condition"], *_fields(row["option"])) if text)
@@ -91,7 +106,11 @@ def _values(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> d
         return {name: read_value(quantity(name), given[name]) for name in names if given.get(name) is not None}
     question = Question.read(settings)
     question.asking("nodes").resolve()
-    return {name: found[name] for name in names if (found := question.get(name))}
+    values = {name: found[name] for name in names if (found := question.get(name))}
+    if stages := question.get("layers", "pipeline_parallel", "virtual_stages"):
+        layers, *cuts = stages.values()
+        values[LIGHTER] = -layers % math.prod(cuts)
+    return values
 
 
 def _holds(condition: str | None, values: Mapping[str, Any]) -> bool:
@@ -118,7 +137,7 @@ def _filled(option: str, values: Mapping[str, Any]) -> str:
     '--steps 100'
     """
     for field in _fields(option):
-        names = [name for name in re.findall(r"[a-z]\w+", field) if name in vocabulary()]
+        names = [name for name in re.findall(r"[a-z]\w+", field) if name in vocabulary() or name == LIGHTER]
         if any(name not in values for name in names):
             return ""
         numbers = re.sub(r"[a-z]\w+", lambda name: repr(values.get(name[0], name[0])).strip("'"), field)
