@@ -52,7 +52,8 @@ def _queried(folder: Path) -> Iterator[Row]:
             "node": random.integers(5_000 * number, 5_000 * (number + 1), per_file),
             "cause": random.choice([*SHARES], per_file, p=weights / weights.sum()),
         }
-        rows = pl.DataFrame(drawn).with_columns(at=at, until=at + repair, kind=pl.lit("failure"), job=None, code=None)
+        rows = pl.DataFrame(drawn).with_columns(at=at, until=at + repair, kind=pl.lit("failure"))
+        rows = rows.with_columns(accelerator=None, job=None, code=None)
         place = folder / "events" / "source=events" / "day=2026-03-01" / f"node={number}"
         place.mkdir(parents=True)
         rows.select(pl.col(name).cast(kind) for name, kind in TABLES["events"].items()).write_parquet(

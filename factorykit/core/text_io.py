@@ -42,6 +42,9 @@ CELL_BYTES: Final = 16
 """Memory of a cell of a frame: a number, or the head of a text."""
 TEXTS: Final = re.compile(r"CHAR|BLOB|JSON|BIT|MAP|STRUCT|\[")
 """Types of cells without a fixed size."""
+NESTED: Final = re.compile(r"MAP|STRUCT|\[")
+NESTED_BYTES: Final = f"strlen({{0}}) + {CELL_BYTES} * (strlen({{0}}) - strlen(replace({{0}}, ',', '')))"
+"""Size of a list or another nested cell: its text, and each value behind a comma takes a cell."""
 TOTAL: Final = "bytes of this and earlier rows"
 DUCKDB_SETTINGS: Final[dict[str, Any]] = {"memory_limit": "4GB", "python_enable_replacements": "false"}
 GZIP, XZ, PARQUET = b"\x1f\x8b", b"\xfd7zXZ\0", b"PAR1"
@@ -318,8 +321,10 @@ def frame_of_relation(relation: duckdb.DuckDBPyRelation, max_bytes: float | None
             )
     if max_bytes is not None:
         types = dict(zip(relation.columns, relation.types, strict=True))
-        texts = (name.replace('"', '""') for name, dtype in types.items() if TEXTS.search(str(dtype)))
-        size = f"{CELL_BYTES * len(types)}" + "".join(f' + coalesce(strlen("{name}"::VARCHAR), 0)' for name in texts)
+        texts = {name.replace('"', '""'): str(dtype) for name, dtype in types.items() if TEXTS.search(str(dtype))}
+        sizes = {name: NESTED_BYTES if NESTED.search(dtype) else "strlen({})" for name, dtype in texts.items()}
+        texts_size = "".join(f" + coalesce({size}, 0)".format(f'"{name}"::VARCHAR') for name, size in sizes.items())
+        size = f"{CELL_BYTES * len(types)}{texts_size}"
         relation = relation.project(f'*, sum({size}) OVER (ROWS UNBOUNDED PRECEDING) AS "{TOTAL}"')
         message = f"the result needs more than {max_bytes:g} bytes; aggregate it or add LIMIT"
         relation = relation.filter(f"CASE WHEN \"{TOTAL}\" > {max_bytes} THEN error('{message}') ELSE true END")

@@ -5,16 +5,17 @@ where each column of ours is found and how its cells are parsed. There are four 
 ``line`` from which regular expressions extract values, ``json`` (one record per line, or a document with a list of
 records), and ``series``, the answer of Prometheus to a range query. A new format needs rows, no code.
 
-polars reads every file as text, plain or compressed (gzip, zstd), and expressions turn it into columns. A row with a
-cell that cannot be parsed, or without a required value, is skipped. Skipped rows, lines of other programs, implausible
-timestamps, duplicate, unordered and contradicting rows are counted in :attr:`Log.notes`; nothing is dropped silently.
+polars reads every file as text, plain or compressed (gzip, zstd, xz, bzip2), and expressions turn it into columns. A
+row with a cell that cannot be parsed, or without a required value, is skipped. Skipped rows, lines of other programs,
+implausible timestamps, duplicate, unordered and contradicting rows are counted in :attr:`Log.notes`.
 
 ======== ============================================================== ==========================================
 table    one row per                                                    columns
 ======== ============================================================== ==========================================
-events   event of a node or a job                                       at, until, node, job, kind, cause, code
-jobs     attempt of a job: each start                                   job, user, state, submitted, started, ended,
-                                                                        nodes, accelerators, node_list
+events   event of a node, an accelerator or a job                       at, until, node, accelerator, job, kind, cause,
+                                                                        code
+jobs     attempt of a job: each start                                   job, name, user, state, submitted, started,
+                                                                        ended, nodes, accelerators, node_list
 steps    logged training step, of the job or of each of its nodes       at, job, node, step, step_s,
                                                                         checkpoint_write_s
 power    sample of one accelerator                                      at, node, accelerator, job,

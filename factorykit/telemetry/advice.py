@@ -13,8 +13,8 @@ from factorykit.core.validation import cells, mapping, probability
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.evaluate import evaluate
 from factorykit.model.reliability.reliability import spares_table
+from factorykit.telemetry.attempts import started_attempts, steps_by_attempt
 from factorykit.telemetry.failures import mtbf
-from factorykit.telemetry.goodput import started_attempts, steps_by_attempt
 from factorykit.telemetry.tidy import Log
 
 INTERVAL: Final = "checkpoint_interval_optimal_s"

@@ -1,13 +1,15 @@
-"""The end of plain and compressed files, and the readable part of truncated gzip files."""
+"""The end of plain and compressed files, and the text of truncated ones and of those that polars does not unpack."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import zlib
-from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, Final
 
 from factorykit.core.errors import DatasetError
 
@@ -17,6 +19,7 @@ BLOCK_BYTES: Final = 128 * 1024
 """Most bytes in a block of Zstandard; bytes that are read at once."""
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
+OPEN: Final[dict[bytes, Any]] = {GZIP: gzip.open, b"\xfd7zXZ\0": lzma.open, b"BZh": bz2.open}
 SKIPPED: Final = b"\x2a\x4d\x18"
 """Last three bytes of the magic number of a frame that holds no content."""
 DICTIONARY_BYTES: Final = (0, 1, 2, 4)
@@ -25,42 +28,37 @@ REPEATED: Final = 1
 
 
 def ending(file: Path) -> tuple[bool, bytes]:
-    """Return whether the compression of a file is truncated, and its last decompressed bytes, as far as known.
-
-    Raises
-    ------
-    DatasetError
-        If it decompresses to too much.
-    """
+    """Return whether the compression of a file is truncated, and its last decompressed bytes, as far as known."""
+    if (packing := packing_of(file)) and packing != ZSTD:
+        return _unpacked(file, BLOCK_BYTES)
     with file.open("rb") as stream:
-        start = stream.read(len(ZSTD))
-        stream.seek(0)
-        if start.startswith(GZIP):
-            return _ending_of_gzip(stream, file.name)
-        if start == ZSTD:
+        if packing:
             with mmap(stream.fileno(), 0, access=ACCESS_READ) as packed:
                 return _ending_of_zstd(packed, file.name)
         stream.seek(-min(BLOCK_BYTES, file.stat().st_size), os.SEEK_END)
         return False, stream.read()
 
 
-def _ending_of_gzip(stream: BinaryIO, name: str) -> tuple[bool, bytes]:
-    """Decompress a file once, keeping its last bytes alone."""
-    size, tail, packed, member = 0, b"", b"", zlib.decompressobj(zlib.MAX_WBITS | 16)
+def packing_of(file: Path) -> bytes:
+    """Return the magic number of a compressed file; of another one nothing."""
+    with file.open("rb") as stream:
+        start = stream.read(8)
+    return next((magic for magic in (*OPEN, ZSTD) if start.startswith(magic)), b"")
+
+
+def _unpacked(file: Path, most: int) -> tuple[bool, bytes]:
+    """Return whether the compression of a file is truncated, and at most so many of its last bytes."""
+    text, size = bytearray(), 0
     try:
-        while packed := packed or stream.read(BLOCK_BYTES):
-            if member.eof:
-                packed = packed.lstrip(b"\0")
-                member = zlib.decompressobj(zlib.MAX_WBITS | 16) if packed else member
-                continue
-            part = member.decompress(packed, BLOCK_BYTES)
-            packed = member.unused_data or member.unconsumed_tail
-            size += len(part)
-            tail = (tail + part)[-BLOCK_BYTES:]
-            _check_size(size, name)
-    except zlib.error:
-        return True, tail
-    return not member.eof, tail
+        with OPEN[packing_of(file)](file) as parts:
+            while part := parts.read1(BLOCK_BYTES):
+                size += len(part)
+                _check_size(size, file.name)
+                text += part
+                del text[:-most]
+    except (EOFError, OSError, zlib.error, lzma.LZMAError):
+        return True, bytes(text)
+    return False, bytes(text)
 
 
 def _ending_of_zstd(packed: mmap, name: str) -> tuple[bool, bytes]:
@@ -90,23 +88,15 @@ def _check_size(size: int, name: str) -> None:
         raise DatasetError(f"{name} decompresses to more than {MAX_BYTES / 1e6:,.0f} MB; decompress and split it first")
 
 
-def truncated(file: Path) -> bytes:
-    """Return the whole lines that can be read of a truncated gzip file: half a number is another number.
-
-    Raises
-    ------
-    DatasetError
-    """
-    with file.open("rb") as stream:
-        unpacked, rest = bytearray(), stream.read(MAX_BYTES)
-    while rest.startswith(GZIP) and len(unpacked) < MAX_BYTES:
-        member = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        with suppress(zlib.error):
-            unpacked += member.decompress(rest, MAX_BYTES - len(unpacked))
-        rest = member.unused_data
-    if not (lines := bytes(unpacked[: unpacked.rfind(b"\n") + 1])):
+def text_of(file: Path, is_truncated: bool) -> Path | bytes:
+    """Return what polars reads: a file, or its text; of a truncated one the whole lines, if there are any."""
+    packing = packing_of(file)
+    if not is_truncated and packing in (b"", GZIP, ZSTD):
+        return file
+    text = b"" if packing == ZSTD else _unpacked(file, MAX_BYTES)[1]
+    if is_truncated and not (text := text[: text.rfind(b"\n") + 1]):
         raise DatasetError(f"{file.name} cannot be unpacked; give the whole file, or what gzip -dc or zstd -dc writes")
-    return lines
+    return text
 
 
 def _blocks_of(packed: mmap, at: int) -> tuple[int, bool]:

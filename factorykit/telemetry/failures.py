@@ -14,6 +14,7 @@ from factorykit.core.extras import need
 from factorykit.core.validation import one_of, probability
 from factorykit.formulas.reliability import cluster_mtbf_counted_s
 from factorykit.model.reliability.reliability import mtbf_interval_s
+from factorykit.telemetry.attempts import interrupted
 from factorykit.telemetry.exposure import exposure_of, nodes_in, window
 from factorykit.telemetry.tidy import Log
 
@@ -48,9 +49,10 @@ def failures(log: Log) -> pl.DataFrame:
 
     Notes
     -----
-    A failure is an event of that kind, a node that goes down other than for maintenance, or a job that ended with a
-    node failure. All events of a node while it is down, or within ten minutes, are one failure. A job that ends in the
-    ten minutes before to the five minutes after an event on one of its nodes failed because of that event.
+    A failure is an event of that kind, a node that goes down other than for maintenance, a job that ended with a node
+    failure, or one that made steps, failed and was continued by a later attempt or another job, as in :func:`goodput`.
+    All events of a node while it is down, or within ten minutes, are one failure. A job that ends in the ten minutes
+    before to the five minutes after an event on one of its nodes failed because of that event.
 
     Examples
     --------
@@ -62,7 +64,8 @@ def failures(log: Log) -> pl.DataFrame:
     """
     start, end = window(log)
     from_events = _failures_from_events(log)
-    ended = log.jobs.filter(pl.col("state") == "node failure", pl.col("ended").is_not_null())
+    ended = pl.concat([log.jobs.filter(pl.col("state") == "node failure"), interrupted(log)])
+    ended = ended.filter(pl.col("ended").is_not_null())
     ended = ended.select("job", pl.col("ended").alias("at"), nodes_in("node_list").alias("node")).explode("node")
     explained = ended.join(from_events.select("node", event_at="at"), on="node").filter(
         (pl.col("event_at") - pl.col("at")).dt.total_seconds().is_between(-BEFORE_S, AFTER_S)
@@ -152,7 +155,7 @@ def mtbf(
     start, days = watched.start, watched.days
     counts = {"nodes": watched.nodes, "exposure": watched.source}
     rows = watched.mark(failures(log).filter(pl.col("at").is_not_null()))
-    groups: list[tuple[dict[str, Any], pl.DataFrame, float, float]]
+    groups: list[tuple[dict[str, Any], pl.DataFrame, float, float]] = [({}, rows, 0.0, days)]
     if by == "age":
         ends = [0.0, *(2.0**n for n in range(64) if 2.0**n < days), days]
         age = (pl.col("at") - pl.lit(start)).dt.total_seconds() / SECONDS_PER_DAY
@@ -160,9 +163,7 @@ def mtbf(
             ({"age_from": low, "age_to": high}, rows.filter(age >= low, (age < high) | (high == days)), low, high)
             for low, high in pairwise(ends)
         ]
-    elif by is None:
-        groups = [({}, rows, 0.0, days)]
-    else:
+    elif by is not None:
         counted = rows[by].value_counts(sort=True)[by].to_list()
         groups = [({by: value}, rows.filter(pl.col(by).eq_missing(value)), 0.0, days) for value in counted]
     rates = [

@@ -21,9 +21,9 @@ from factorykit.telemetry import kubernetes, parsing
 
 MOMENT: Final = pl.Datetime("us", "UTC")
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "events": {"at": MOMENT, "until": MOMENT, "node": pl.String, "job": pl.String}
+    "events": {"at": MOMENT, "until": MOMENT, "node": pl.String, "accelerator": pl.String, "job": pl.String}
     | {"kind": pl.String, "cause": pl.String, "code": pl.String},
-    "jobs": {"job": pl.String, "user": pl.String, "state": pl.String}
+    "jobs": {"job": pl.String, "name": pl.String, "user": pl.String, "state": pl.String}
     | {"submitted": MOMENT, "started": MOMENT, "ended": MOMENT}
     | {"nodes": pl.Float64, "accelerators": pl.Float64, "node_list": pl.String},
     "steps": {"at": MOMENT, "job": pl.String, "node": pl.String}
@@ -46,11 +46,15 @@ END: Final = "\x1f"
 SURPLUS: Final = "cell beyond the header"
 JOURNAL: Final = ("$.__REALTIME_TIMESTAMP", "$._HOSTNAME", "$.SYSLOG_IDENTIFIER", "$.MESSAGE")
 """Fields of a record of ``journalctl -o json`` that its short forms print."""
+COLOURS: Final = r"\x1b\[[\d;]*[mK]"
+RFC_5424: Final = r"^<\d{1,3}>1 (\S+ \S+ \S+) \S+ \S+ (?:-|(?:\[[^\]]*\])+) ?\x{FEFF}?"
+PRIORITY: Final = r"^<\d{1,3}>"
+NOT_BLANK: Final = re.compile(r"\S")
 LETTERS: Final = {str(byte): chr(byte) for byte in range(256)}
 """Letters of a message with letters that cannot be printed, which is a list of bytes."""
 CHART: Final = '"Step","'
 """Start of a chart that was exported from the page of W&B."""
-LISTS: Final = ("items", "log_history")
+LISTS: Final = ("items", "log_history", "jobs")
 """Names of the lists of records in a document of JSON."""
 OWN: Final = tuple(TABLES)
 """Formats with our column names, for tables of no other format."""
@@ -211,7 +215,11 @@ def scan(
 
 
 def as_text(lines: pl.Series) -> pl.Series:
-    """Return lines with the records of ``journalctl -o json`` and ``json-seq`` printed as ``-o short-iso-precise``."""
+    """Return lines without colours, of RFC 5424 as syslog prints them, of ``journalctl -o json`` as it prints them."""
+    if lines.str.contains("\x1b[", literal=True).any():
+        lines = lines.str.replace_all(COLOURS, "")
+    if lines.str.starts_with("<").any():
+        lines = lines.str.replace(RFC_5424, "${1}: ").str.replace(PRIORITY, "")
     if not lines.str.contains(JOURNAL[0][2:], literal=True).any():
         return lines
     at, node, program, message = map(pl.col, JOURNAL)
@@ -232,13 +240,14 @@ def cell(theirs: str, shape: str) -> pl.Expr:
             return pl.col("line").str.extract(where)
         case _:
             path, _, value = condition.partition("=")
-            return pl.when(pl.col(path) == value).then(pl.col(where)) if condition else pl.col(where)
+            is_met = (pl.col(path.rstrip("!")) == value) ^ path.endswith("!")
+            return pl.when(is_met).then(pl.col(where)) if condition else pl.col(where)
 
 
 def with_paths(lines: pl.LazyFrame, known: Format) -> pl.LazyFrame:
     """Return lines with the values at the paths of a format, each record parsed once."""
     places = [known.needs[0], *(part for column in known.columns for part in column.theirs)]
-    paths = dict.fromkeys(part.partition("=")[0] for place in places for part in place.split(" ? "))
+    paths = dict.fromkeys(part.partition("=")[0].rstrip("!") for place in places for part in place.split(" ? "))
     kind = pl.Struct(dict.fromkeys(paths, pl.String) | {"valid": pl.Boolean})
     values = pl.col("line").map_batches(partial(_values, tuple(paths)), return_dtype=kind, is_elementwise=True)
     return lines.with_columns(values.alias("found")).unnest("found")
@@ -248,7 +257,7 @@ def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
     """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record, not ``valid``."""
     quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
     with text_io.database().cursor() as database:
-        values = f"case when json_valid(line) then json_extract_string(line, {quoted}) end as found"
+        values = f"case when starts_with(line, '{{') then try(json_extract_string(line, {quoted})) end as found"
         relation = database.from_arrow(lines.to_frame("line").to_struct())  # a frame would need pyarrow
         found = text_io.frame_of_relation(relation.project(values))["found"]
     return found.list.to_struct(fields=paths).struct.unnest().with_columns(valid=found.is_not_null()).to_struct()
@@ -258,26 +267,34 @@ def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
     """Return a document of JSON, or paragraphs whose further lines begin with a space, as one record per line.
 
     Jobs and pods of Kubernetes become their attempts; the second number is that of attempts without details.
-
-    Raises
-    ------
-    DatasetError
     """
     text = "\n".join(lines)
     if text.startswith(CHART):
         return "\n".join(_chart_rows(text)).encode(), 0
     if re.match(r"\s*(?:\{\s*[\"}]|\[\s*[{\]\"])", text) is None:
         return re.sub(r"\n[ \t]+", " ", text).encode(), 0
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DatasetError(f"no document of JSON ({error}); give all of it, or one record per line") from None
-    lists = [whole.get(name) for name in LISTS] if isinstance(whole, dict) else [whole]
-    items = next((value for value in lists if isinstance(value, list)), [whole])
+    items, rest = _items(text)
     if kubernetes.has_workloads(items):
         attempts, without_details = kubernetes.attempts(items)
         return "\n".join(attempts).encode(), without_details
-    return "\n".join(json.dumps(item, ensure_ascii=False) for item in items).encode(), 0
+    records = [*(json.dumps(item, ensure_ascii=False) for item in items), *rest]
+    return "\n".join(records).encode(), 0
+
+
+def _items(text: str) -> tuple[list[Any], list[str]]:
+    """Return the records of documents of JSON, one behind the other, and the text of the last one if it is cut."""
+    items: list[Any] = []
+    decoder, at = json.JSONDecoder(), 0
+    while found := NOT_BLANK.search(text, at):
+        try:
+            whole, at = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError) as error:
+            if items:
+                return items, [re.sub(r"\s+", " ", text[at:])]
+            raise DatasetError(f"no document of JSON ({error}); give all of it, or one record per line") from None
+        lists = [whole.get(name) for name in LISTS] if isinstance(whole, dict) else [whole]
+        items += next((value for value in lists if isinstance(value, list)), [whole])
+    return items, []
 
 
 def _chart_rows(text: str) -> Iterator[str]:
@@ -296,25 +313,18 @@ def series(lines: Sequence[str]) -> tuple[pl.LazyFrame, int]:
 
     The second value is the number of warnings, such as of an answer without the samples of some servers.
     """
-    at: list[str] = []
-    value: list[str] = []
-    metrics, counts = [], []
     try:
         answer = json.loads("\n".join(lines), parse_float=str, parse_int=str)
-        for result in answer["data"]["result"]:
-            samples = result.get("values") or [result["value"]]
-            at += [str(time) for time, _ in samples]
-            value += [str(sample_value) for _, sample_value in samples]
-            metrics.append({str(name): str(label) for name, label in result["metric"].items()})
-            counts.append(len(samples))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        results = answer["data"]["result"]
+        metrics = [{str(name): str(label) for name, label in result["metric"].items()} for result in results]
+        values = [result.get("values") or [result["value"]] for result in results]
+        samples = pl.Series("sample", values, pl.List(pl.List(pl.String)))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(f"no result of a range query ({error}); give the JSON of /api/v1/query_range") from None
     labels = {"__name__", *(label for metric in metrics for label in metric)}
-    wide = pl.DataFrame(metrics, dict.fromkeys(sorted(labels), pl.String))
-    rows = pl.int_range(len(metrics), eager=True).repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()
-    samples = pl.DataFrame({"at": at, "value": value}, {"at": pl.String, "value": pl.String})
-    table = pl.concat([wide[rows.to_list()], samples], how="horizontal")
-    return table.lazy().with_row_index("row"), len(answer.get("warnings") or ())
+    wide = pl.DataFrame(metrics, dict.fromkeys(sorted(labels), pl.String)).with_columns(samples).explode("sample")
+    cells = {name: pl.col("sample").list.get(place, null_on_oob=True) for place, name in enumerate(("at", "value"))}
+    return wide.lazy().with_columns(**cells).drop("sample").with_row_index("row"), len(answer.get("warnings") or ())
 
 
 LISTED: Final = partial(parsing.text, max_letters=math.inf)

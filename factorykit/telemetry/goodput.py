@@ -10,18 +10,13 @@ from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.vocabulary import quantity
 from factorykit.formulas.cost import rental_cost_usd
+from factorykit.telemetry.attempts import NOT_FAILED, chains, started_attempts, steps_by_attempt
 from factorykit.telemetry.exposure import fleet_nodes, window
 from factorykit.telemetry.failures import failures
 from factorykit.telemetry.tidy import Log
 
 PARTS: Final = ("productive", "lost work", "restart", "checkpoint", "other", "no step log", "down", "idle")
 """Parts of the accelerator-hours of a cluster."""
-MIN_PAUSE_SHARE: Final = 0.2
-"""Share of a step time from which the time between two steps is a pause instead of jitter."""
-MIN_RESTART_S: Final = 10.0
-"""Time that processes need at least to start again: an earlier step sooner is one that another process logs. [s]"""
-NOT_FAILED: Final = ("completed", "running", "cancelled", "timeout", "preempted", "requeued")
-"""States after which the time since the last logged step is not lost work."""
 
 
 def goodput(
@@ -57,8 +52,10 @@ def goodput(
     Notes
     -----
     A step belongs to the attempt of its job that ran at its time; a step logged by several processes counts once. Steps
-    after the point from which the job resumes, in the next attempt or the same one, are lost work; a job that seems to
-    continue another one causes a warning.
+    after the point from which the job resumes, in a later attempt or the same one, are lost work. A job continues the
+    last one of the same user, name and accelerators, and both are one training, if no two of these overlap and it
+    begins after step 0 and at most one logged step after the steps of that job. A warning states such jobs, and those
+    that only seem to continue another one, since they have no name or overlap.
 
     Examples
     --------
@@ -72,11 +69,11 @@ def goodput(
     start, end = window(log)
     attempts = started_attempts(log)
     per_node = log.jobs.select((pl.col("accelerators") / pl.col("nodes")).median()).item()
-    total = float(quantity("accelerators").check(accelerators)) if accelerators is not None else None
-    if total is None:
-        total = max(*attempts["accelerators"], (per_node or 0.0) * len(fleet_nodes(log)))
+    named = max(*attempts["accelerators"], (per_node or 0.0) * len(fleet_nodes(log)))
+    total = named if accelerators is None else float(quantity("accelerators").check(accelerators))
     steps = steps_by_attempt(log, attempts)
-    _warn_of_resubmitted(attempts, steps)
+    attempts, continued = chains(attempts, steps)
+    _state_chains(continued)
     spans = _attempt_parts(attempts, steps)
     weight = pl.col("accelerators") / SECONDS_PER_HOUR
     hours = spans.select((pl.col(*PARTS[:6]) * weight).sum()).row(0, named=True)
@@ -91,99 +88,34 @@ def goodput(
     hours["down"] = min(float(down_s) * (per_node or 0.0) / SECONDS_PER_HOUR, max(unallocated_h, 0.0))
     hours["idle"] = max(unallocated_h - hours["down"], 0.0)
     queue_h = attempts.select(((pl.col("started") - pl.col("submitted")).dt.total_seconds() * weight).sum()).item()
-    price = checked_price(rental_usd_per_accelerator_h)
-    rows = [
-        {
-            "part": part,
-            "accelerator_hours": value,
-            "share": value / cluster_h,
-            "rental_cost_usd": None if price is None else rental_cost_usd(value, price),
-        }
-        for part, value in hours.items()
-    ]
-    queue = {"part": "queue", "accelerator_hours": float(queue_h or 0.0), "share": None, "rental_cost_usd": None}
-    return pl.DataFrame([*rows, queue], schema_overrides={"share": pl.Float64, "rental_cost_usd": pl.Float64})
+    price, held = checked_price(rental_usd_per_accelerator_h), pl.col("accelerator_hours")
+    cost = pl.lit(None, pl.Float64) if price is None else rental_cost_usd(held, price)
+    ledger = pl.DataFrame({"part": [*hours, "queue"], "accelerator_hours": [*hours.values(), float(queue_h or 0.0)]})
+    is_held = pl.col("part") != "queue"
+    return ledger.with_columns(
+        share=pl.when(is_held).then(held / cluster_h), rental_cost_usd=pl.when(is_held).then(cost)
+    )
 
 
-def started_attempts(log: Log) -> pl.DataFrame:
-    """Return the attempts that ran, numbered by start; a running one ends with the log.
-
-    Raises
-    ------
-    ScenarioError
-        If there is none.
-    """
-    _, end = window(log)
-    started = log.jobs.filter(pl.col("started").is_not_null(), pl.col("accelerators") > 0)
-    if started.is_empty():
-        raise ScenarioError("the log has no jobs that ran on accelerators; give the output of sacct or a CSV of jobs")
-    ended = started.with_columns(pl.col("ended").fill_null(end))
-    return ended.sort("started", maintain_order=True).with_row_index("attempt")
-
-
-def steps_by_attempt(log: Log, attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return the distinct steps with their attempt, sorted by time; steps outside all attempts are dropped."""
-    timed = log.steps.filter(pl.col("at").is_not_null())
-    by_node = timed.group_by("job", "node").len().sort("len", "node", descending=[True, False], nulls_last=True)
-    reporter = by_node.unique("job", keep="first", maintain_order=True).drop("len")
-    distinct = timed.join(reporter, on=["job", "node"], nulls_equal=True).sort("at")
-    runs = attempts.select("attempt", "job", "started", "ended").sort("started")
-    matched = distinct.join_asof(runs, left_on="at", right_on="started", by="job", check_sortedness=False)
-    ran = matched.filter(pl.col("at") <= pl.col("ended")).sort("attempt", "at", maintain_order=True)
-    change, gap = (pl.col(name).diff().over("attempt") for name in ("step", "at"))
-    is_again = ((change < 0.0) & (gap.dt.total_seconds() >= MIN_RESTART_S)).fill_null(False)
-    ran = ran.with_columns(run=is_again.cum_sum().over("attempt"))
-    ran = ran.filter((pl.col("step") > pl.col("step").cum_max().shift(1).over("attempt", "run")).fill_null(True))
-    count = pl.col("step").diff().over("attempt", "run")
-    span = (pl.col("at") - pl.coalesce(pl.col("at").shift(1).over("attempt"), "started")).dt.total_microseconds() / 1e6
-    between = (pl.when(count > 0).then(span / count)).median().over("job")
-    stride = pl.when(count > 0).then(count).median().over("job").fill_null(1.0)
-    counted = count.fill_null(pl.min_horizontal(stride, pl.col("step").clip(1.0)))
-    steps = ran.with_columns(pl.coalesce("step_s", between), span=span, count=counted, is_first=count.is_null())
-    steps = steps.filter(pl.col("step_s").is_not_null())
-    work = pl.min_horizontal("span", pl.col("count") * pl.col("step_s"))
-    return _with_checkpoints(steps.with_columns(work=work, pause=pl.col("span") - work))
-
-
-def _with_checkpoints(steps: pl.DataFrame) -> pl.DataFrame:
-    """Return steps with the checkpoint time in each pause: as logged, or else the pauses that recur periodically."""
-    is_pause = ~pl.col("is_first") & (pl.col("pause") > MIN_PAUSE_SHARE * pl.col("step_s"))
-    pauses = steps.filter(is_pause).with_columns(apart=pl.col("step").diff().over("attempt"))
-    period = pl.col("apart").filter(pl.col("apart") > 0).mode().min()
-    counts = pauses.group_by("job").agg(period=period, periodic=(pl.col("apart") == period).sum(), pauses=pl.len())
-    periodic = counts.filter(pl.col("periodic") >= 0.5 * pl.col("pauses"), pl.col("periodic") > 1)
-    periodic = periodic.select("job", "period")
-    phase = pauses.join(periodic, on="job").group_by("job").agg(phase=(pl.col("step") % pl.col("period")).mode().min())
-    with_phase = steps.join(periodic, on="job", how="left").join(phase, on="job", how="left")
-    in_phase = is_pause & (pl.col("step") % pl.col("period") == pl.col("phase"))
-    logged = pl.min_horizontal("pause", "checkpoint_write_s")  # ignores null
-    found = pl.when(in_phase).then("pause").otherwise(0.0)
-    checkpoint_s = pl.when(pl.col("checkpoint_write_s").is_null()).then(found).otherwise(logged)
-    return with_phase.with_columns(checkpoint_s=pl.when("is_first").then(0.0).otherwise(checkpoint_s)).drop("phase")
-
-
-def _warn_of_resubmitted(attempts: pl.DataFrame, steps: pl.DataFrame) -> None:
-    """Warn where a failed job seems to continue as another job, whose repeated steps are not counted as lost work."""
-    begin = pl.col("step").filter("is_first").first() - pl.col("count").filter("is_first").first()
-    reached = steps.group_by("attempt").agg(begin=begin, last=pl.col("step").max())
-    same = ("user", "accelerators")
-    runs = attempts.join(reached, on="attempt").sort("started")
-    runs = runs.with_columns(pl.col("job", "begin").shift(-1).over(same).name.prefix("next_"))
-    failed = runs.filter(~pl.col("state").is_in(NOT_FAILED), pl.col("job") != pl.col("next_job"))
-    resumed = failed.filter(pl.col("next_begin") > 0.0, pl.col("next_begin") < pl.col("last"))
-    for row in resumed.head(1).iter_rows(named=True):
+def _state_chains(continued: pl.DataFrame) -> None:
+    """Warn of jobs that continue others, and of those that seem to do so."""
+    repeating = continued.filter(~pl.col("unclear") | (pl.col("begin") < pl.col("last before")))
+    for (is_unclear,), jobs in repeating.group_by("unclear", maintain_order=True):
+        row, seem = jobs.row(0, named=True), "seem to continue" if is_unclear else "continue"
+        counted = "not counted as lost work; give each run a job name of its own" if is_unclear else "lost work"
         warn(
-            f"job {row['next_job']} begins at step {row['next_begin']:,.0f}, and job {row['job']} of the same user had "
-            f"reached {row['last']:,.0f}; if it continues that job, the steps that it repeats are not counted as lost "
-            f"work ({resumed.height} such jobs); give the jobs of a run the same job in the logs"
+            f"{jobs.height} jobs {seem} another one of the same user, name and accelerators, and the steps that they "
+            f"repeat are {counted}: job {row['job']} begins at step {row['begin']:,.0f}, and job {row['job before']} "
+            f"had reached {row['last before']:,.0f}"
         )
 
 
 def _attempt_parts(attempts: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Return attempts with the seconds of each part, which add up to the length of the attempt."""
     begin = pl.col("step") - pl.col("count")
-    resumed = steps.filter("is_first").select("attempt", "run", resumed=begin.shift(-1).over("job"))
-    joined = steps.join(resumed, on=["attempt", "run"], how="left")
+    resumed = begin.cum_min(reverse=True).shift(-1).over("chain")
+    starts = steps.filter("is_first").join(attempts.select("attempt", "chain"), on="attempt", maintain_order="left")
+    joined = steps.join(starts.select("attempt", "run", resumed=resumed), on=["attempt", "run"], how="left")
     repeated = ((pl.col("step") - pl.col("resumed")) / pl.col("count")).clip(0.0, 1.0).fill_null(0.0).fill_nan(0.0)
     parts = joined.group_by("attempt").agg(
         (pl.col("work") * (1.0 - repeated)).sum().alias("productive"),
@@ -195,7 +127,7 @@ def _attempt_parts(attempts: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
     length = (pl.col("ended") - pl.col("started")).dt.total_microseconds() / 1e6
     tail = ((pl.col("ended") - pl.col("last")).dt.total_microseconds() / 1e6).fill_null(0.0)
-    has_no_step, has_step_log = pl.col("last").is_null(), pl.col("last").is_not_null().any().over("job")
+    has_no_step, has_step_log = pl.col("last").is_null(), pl.col("last").is_not_null().any().over("chain")
     is_not_failed = pl.col("state").is_in(NOT_FAILED)
     return attempts.join(parts, on="attempt", how="left").with_columns(
         pl.col("lost work") + pl.when(is_not_failed).then(0.0).otherwise(tail),

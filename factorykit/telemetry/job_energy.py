@@ -13,7 +13,9 @@ from factorykit.telemetry.exposure import nodes_in, window
 from factorykit.telemetry.tidy import Log
 
 MAX_INTERVALS_COVERED: Final = 3.0
-"""Median sampling intervals for which one sample counts at most."""
+"""Sampling intervals for which one sample counts at most."""
+USUAL_QUANTILE: Final = 0.75
+"""Quantile of the times between samples that is the sampling interval, also where two monitors sample in turn."""
 
 
 def energy(log: Log) -> pl.DataFrame:
@@ -40,8 +42,9 @@ def energy(log: Log) -> pl.DataFrame:
 
     Notes
     -----
-    A sample covers the time to the next one, at most three median sampling intervals; longer gaps are not covered. A
-    sample belongs to the job it names, or else to the job that held its node.
+    A sample covers the time to the next one, at most three sampling intervals of its accelerator, which are the upper
+    quartile of the times between its samples; longer gaps are not covered. A sample belongs to the job it names, or
+    else to the job that held its node alone.
 
     Examples
     --------
@@ -58,13 +61,14 @@ def energy(log: Log) -> pl.DataFrame:
     spans = ordered.with_columns(span=span).filter(pl.col("span") > 0.0)
     if spans.is_empty():
         raise ScenarioError("no accelerator has two power samples; give the output of nvidia-smi or DCGM")
-    usual = pl.col("span").median()
+    usual = pl.col("span").quantile(USUAL_QUANTILE).over(key)
     covered = spans.with_columns(span=pl.min_horizontal("span", MAX_INTERVALS_COVERED * usual))
     held = log.jobs.filter(pl.col("started").is_not_null()).with_columns(pl.col("ended").fill_null(end))
     by_node = held.select("started", "ended", nodes_in("node_list").alias("node"), holder="job").explode("node")
-    by_node = by_node.sort("started")
+    shared = (pl.col("started") < pl.col("ended").cum_max().shift(1)) | (pl.col("ended") > pl.col("started").shift(-1))
+    by_node = by_node.sort("started").with_columns(is_shared=shared.over("node").fill_null(False))
     matched = covered.sort("at").join_asof(by_node, left_on="at", right_on="started", by="node", check_sortedness=False)
-    owner = pl.coalesce("job", pl.when(pl.col("at") < pl.col("ended")).then("holder"))
+    owner = pl.coalesce("job", pl.when(pl.col("at") < pl.col("ended"), ~pl.col("is_shared")).then("holder"))
     hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / SECONDS_PER_HOUR * pl.col("accelerators")
     by_job = held.group_by("job").agg(held=hours.sum())
     sums = matched.group_by(owner.alias("job")).agg(

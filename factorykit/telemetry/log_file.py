@@ -32,7 +32,7 @@ from factorykit.telemetry.formats import (
     with_paths,
     without_unit,
 )
-from factorykit.telemetry.tidy import OTHER_LINES, WATCHED
+from factorykit.telemetry.tidy import KIND, OTHER_LINES, WATCHED
 
 SOME: Final = 100
 """Lines from which the form of timestamps is inferred."""
@@ -49,6 +49,10 @@ UNTIMED: Final = "steps without a time, which no ledger has"
 NOT_UTF8: Final = "rows with names that are not UTF-8, whose other letters may have been different"
 REPLACEMENT: Final = "\ufffd"
 WARNINGS: Final = "warnings of Prometheus, whose answer may lack samples"
+SPREAD: Final = "events of which only their number is known, at even times from the first to the last"
+REPLICAS: Final = "samples of other replicas of Prometheus, skipped"
+MAX_TIMES: Final = 10_000
+"""Most occurrences of an event that are counted together."""
 IMPLAUSIBLE: Final = "implausible timestamps, skipped"
 FIRST_DAY: Final = date(2005, 1, 1)
 """Earlier timestamps are those of a clock that was not set."""
@@ -62,18 +66,18 @@ MIN_SHARE: Final = 0.05
 DAY: Final = r"(.)[-_](?:19|20)\d\d-?[01]\d-?[0-3]\d$"
 """Day at the end of the name of a file, which is no part of the name of a node."""
 STEM: Final = {"job": pl.col("stem"), "node": pl.col("stem").str.replace(DAY, "$1")}
-PACKED: Final = (compression.GZIP, compression.ZSTD)
 START: Final = 64
 """Bytes that identify an event file."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and its text or the lines made of it; the last line may be unfinished."""
+    """A file, and its text or the lines made of it; the last line may be unfinished, and others may be before them."""
 
     file: Path
     text: Path | bytes
     is_unfinished: bool
+    is_continued: bool = False
 
     @property
     def modified(self) -> datetime:
@@ -135,7 +139,7 @@ def _source(file: Path, reading: Reading) -> Source:
             return Source(file, _scalars(file, stream, reading), False)
     is_truncated, tail = compression.ending(file)
     reading.note(file, "", TRUNCATED, int(is_truncated))
-    text = compression.truncated(file) if is_truncated else file
+    text = compression.text_of(file, is_truncated)
     return Source(file, text, not is_truncated and is_unfinished(tail))
 
 
@@ -196,7 +200,11 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     wrong = note_rows(known, source, reading, count.item(), rows)
     if is_table and len(wrong):
         _check_header(source, columns, texts.filter(pl.col("row").is_in(wrong.implode())))
-    kept, wrong_times = _plausible(rows.filter(~pl.col("bad")).select(list(TABLES[known.table])))
+    valid = rows.filter(~pl.col("bad"))
+    single = _of_one_replica(_spread(valid, source.is_continued) if "times" in valid.columns else valid)
+    more = single.height - valid.height
+    reading.note(source.file, known.name, SPREAD if more > 0 else REPLICAS, abs(more))
+    kept, wrong_times = _plausible(single.select(list(TABLES[known.table])))
     reading.note(source.file, known.name, IMPLAUSIBLE, wrong_times)
     reading.note(source.file, known.name, UNTIMED, kept["at"].null_count() if "at" in kept.columns else 0)
     if known.table == "power" and kept.filter(pl.col("accelerator").is_null())["at", "node"].is_duplicated().any():
@@ -231,16 +239,15 @@ def parsed(
     if "at" in known.named:
         read["at"] = pl.when(pl.col("at").is_null()).then("modified").otherwise(read["at"])
     ours = [column.ours for column in columns]
-    if known.table == "events" and "accelerator" in ours:  # a gauge that holds the last event
-        is_held = pl.col("code").eq_missing(pl.col("code").shift(1).over("node", "accelerator", order_by="at"))
-        read["kind"] = pl.when(is_held, read["kind"] == "failure").then(pl.lit("notice")).otherwise(read["kind"])
     tried = [column.ours for column in columns if column.read in ("moment", "number")]
     table, needed = TABLES[known.table], NEEDED[known.table]
     values = texts.select(
         pl.col("^(file|row|bad)$"),
         *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in table.items()),
+        *(read[name].alias(name) for name in ours if name not in table),
         *(pl.col(name).alias(f"{name} cell") for name in ours if name in (*tried, *needed)),
     )
+    values = values.with_columns(KIND) if known.table == "events" and "accelerator" in ours else values
     lacks = {name: pl.col(name).is_null() for name in needed}
     unread = [parsing.has_value(pl.when(pl.col(name).is_null()).then(f"{name} cell")) for name in tried]
     no_word = pl.lit("null" if known.shape == "json" else None, pl.String)
@@ -252,6 +259,39 @@ def parsed(
         local=pl.any_horizontal(False, *local),
     )
     return marked.select(pl.exclude("^.* cell$"))
+
+
+def _spread(rows: pl.DataFrame, is_continued: bool) -> pl.DataFrame:
+    """Return a row for each occurrence of events that were counted together, at even times from first to last.
+
+    An event that is reported again has the number of all its occurrences so far; one from before a continued file was
+    last reported by its former part.
+    """
+    key, times = pl.coalesce("id", pl.col("row").cast(pl.String)), pl.col("times").fill_null(1.0)
+    counted, others = rows.filter(pl.col("kind") != "notice"), rows.filter(pl.col("kind") == "notice")
+    if not (counted["times"] > 1.0).any():
+        return rows
+    earlier = pl.col("times", "at").shift(1).over(key, order_by="times").name.prefix("earlier ")
+    reported = pl.when(pl.lit(is_continued), pl.col("since") < pl.col("at").min()).then(times - 1.0).otherwise(0.0)
+    counted = counted.with_columns(earlier)
+    counted = counted.with_columns(new=(times - pl.col("earlier times").fill_null(reported)).clip(1.0, MAX_TIMES))
+    spans = pl.col("new") - pl.col("earlier times").is_null()
+    span = pl.col("at") - pl.min_horizontal("at", pl.coalesce("earlier at", "since", "at"))
+    between = pl.duration(microseconds=(span.dt.total_microseconds() / spans.clip(1.0)).cast(pl.Int64))
+    numbers = pl.int_ranges(pl.col("new").cast(pl.Int64) - 1, -1, -1)
+    numbered = counted.with_columns(between=between, number=numbers).explode("number")
+    spread = numbered.with_columns(at=pl.col("at") - pl.col("between") * pl.col("number"))
+    return pl.concat([others, spread.select(rows.columns)]).sort("row", maintain_order=True)
+
+
+def _of_one_replica(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples of each accelerator and hour of the server that has most of them, one of several replicas."""
+    if "replica" not in rows.columns or rows["replica"].n_unique() < 2:
+        return rows
+    by = ["node", "accelerator", pl.col("at").dt.truncate("1h")]
+    samples = pl.len().over(*by, "replica")
+    best = pl.col("replica").sort_by(samples, "replica", descending=[True, False]).first().over(by)
+    return rows.filter(pl.col("replica").eq_missing(best))
 
 
 def _missing(known: Format, rows: pl.DataFrame) -> pl.DataFrame:
@@ -266,12 +306,7 @@ def _missing(known: Format, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_header(source: Source, columns: Iterable[Column], wrong: pl.LazyFrame) -> None:
-    """Check that no line of a table is a header with another order, by which the cells below it would be read.
-
-    Raises
-    ------
-    DatasetError
-    """
+    """Check that no line of a table is a header with another order, by which the cells below it would be read."""
     names = {name for column in columns for name in column.theirs}
     cells = {column: pl.col(column.ours).str.replace(r" \[[^\]]*\]$", "") for column in columns}
     is_header = pl.sum_horizontal(text.is_in(names) for text in cells.values()) > 1
@@ -282,13 +317,7 @@ def _check_header(source: Source, columns: Iterable[Column], wrong: pl.LazyFrame
 
 
 def _scraped(samples: pl.DataFrame) -> int:
-    """Return the number of samples without a time, which are those of one scrape.
-
-    Raises
-    ------
-    DatasetError
-        If there are several scrapes, whose times are not known.
-    """
+    """Return the number of samples without a time, which must be those of one scrape: several have unknown times."""
     if samples.n_unique() < samples.height:
         raise DatasetError("several scrapes without times; give one file per scrape, or Prometheus' own answer")
     return samples.height

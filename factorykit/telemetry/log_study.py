@@ -31,7 +31,7 @@ from factorykit.core.validation import as_list, one_of
 from factorykit.data.query import quoted, sql_over
 from factorykit.engine.progress import progress
 from factorykit.model.uncertainty.study import backends
-from factorykit.telemetry import journals, log_file, tensorboard
+from factorykit.telemetry import compression, journals, log_file, tensorboard
 from factorykit.telemetry.formats import MOMENT, TABLES, Format, detect, formats
 from factorykit.telemetry.tidy import NOTES, WATCHED, Log, tidy_log
 
@@ -68,6 +68,12 @@ MAX_STUDY_S: Final = 24 * 3600.0
 DAYS: Final = {"jobs": ("ended", "started", "submitted")}
 """Columns of the day of a row, where it is not ``at``."""
 NEWEST: Final = {"jobs": "QUALIFY ended IS NOT DISTINCT FROM max(ended) OVER (PARTITION BY job, submitted, started)"}
+HELD: Final = (
+    "CASE WHEN accelerator IS NOT NULL AND kind = 'failure' AND code IS NOT DISTINCT FROM lag(code) OVER "
+    "(PARTITION BY node, accelerator ORDER BY \"at\") THEN 'notice' ELSE kind END AS kind"
+)
+"""Kind of an event, which a gauge reports once: a file may begin with one that it holds."""
+GAUGES: Final = {"source=prometheus_xid", "source=openmetrics_xid", "source=several"}
 PROCESSES: Final = os.cpu_count() or 1
 LOOKS: Final = 32
 """Files that are looked at together: an object takes a request."""
@@ -101,10 +107,12 @@ class LogStudy:
         views = {}
         for table in TABLES:
             paths = (self.folder / table).glob("source=*/day=*/node=*/*.parquet")
-            if parts := {(str(path.parent), path.name.partition("-")[0]) for path in paths}:
+            if parts := {(path.parent, path.name.partition("-")[0]) for path in paths}:
+                is_held = table == "events" and not GAUGES.isdisjoint(folder.parts[-3] for folder, _ in parts)
+                columns = _sql_columns(table).replace('"kind"', HELD if is_held else "kind")
                 distinct = "DISTINCT" if len({folder for folder, _ in parts}) < len(parts) else ""
                 rows = f"read_parquet({quoted(self.folder / table / '**' / '*.parquet')}, hive_partitioning = false)"
-                views[table] = f"SELECT {distinct} {_sql_columns(table)} FROM {rows} {NEWEST.get(table, '')}"
+                views[table] = f"SELECT {distinct} {columns} FROM {rows} {NEWEST.get(table, '')}"
         if not views:
             raise ScenarioError(f"{self.folder} has no rows of logs; read some with read_log(..., out=)")
         return sql_over(self.folder, views, query, values)
@@ -222,12 +230,7 @@ def _task(file: Path, last: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _check_time(size: int, files: int, workers: int) -> None:
-    """Warn of long work, and refuse work of more than a day, with the estimate.
-
-    Raises
-    ------
-    DatasetError
-    """
+    """Warn of long work, and refuse work of more than a day, with the estimate."""
     estimate_s = (size / BYTES_PER_S + files * S_PER_FILE) / workers
     text = f"{files:,} files of {size / 1e9:,.1f} GB take about {estimate_s / 3600:,.1f} h with {workers} processes"
     if estimate_s > MAX_STUDY_S:
@@ -313,7 +316,7 @@ def _read_file(
                 if task["start"] and not has_header and not chosen:
                     known = list(dict.fromkeys([*known, *detect(text)]))
                 reading = log_file.Reading(zone)
-                source = log_file.Source(file, text, False)
+                source = log_file.Source(file, text, False, start > 0)
                 for kind in known:
                     reading.rows[kind.table].append(log_file.rows_of(kind, source, reading))
                 _write_rows(reading, task["key"], start, stage)
@@ -329,7 +332,7 @@ def _is_plain(file: Path) -> bool:
     """Return whether a file is text that may grow line by line."""
     with file.open("rb") as stream:
         start = stream.read(log_file.START)
-    return not (start.startswith(log_file.PACKED) or tensorboard.is_event_file(start))
+    return not (compression.packing_of(file) or tensorboard.is_event_file(start))
 
 
 def _texts(file: Path, start: int, has_header: bool) -> Iterator[tuple[int, int, bytes]]:

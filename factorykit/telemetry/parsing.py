@@ -45,7 +45,7 @@ USUAL: Final = (
 )
 """Forms of most timestamps, and their zone."""
 WITH_YEAR: Final = "%b %e %H:%M:%S %Y"
-LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d", WITH_YEAR)
+LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%Y%m%d %H:%M:%S", WITH_YEAR)
 SINCE_EPOCH: Final = r"^\d{9,13}(?:\.\d+)?$"
 OFFSET: Final = r"(?:Z| UTC|[+-]\d\d:?\d\d)$"
 WITHOUT_YEAR: Final = r"^([A-Z]\w{2} +\d+ \d\d:\d\d:\d\d|\d{4} \d\d:\d\d:\d\d\.\d+)$"
@@ -271,7 +271,7 @@ def accelerators(cell: pl.Expr) -> pl.Expr:
     >>> pl.select(accelerators(pl.lit(cells))).to_series().to_list()
     [8.0, 8.0]
     """
-    total = cell.str.extract(r"gres/gpu=(\d+)(?:,|$)").cast(pl.Float64)
+    total = cell.str.extract(r'(?:gres/gpu=|"name": ?"gpu",[^{}]*"count": ?)(\d+)(?:[,}]|$)').cast(pl.Float64)
     of_types = pl.when(total.is_null() & cell.str.contains("gres/gpu:", literal=True)).then(cell)
     counts = of_types.str.extract_all(r"gres/gpu:[^=,]+=\d+(?:,|$)").list.eval(
         pl.element().str.extract(r"=(\d+)").cast(pl.Float64)

@@ -58,15 +58,16 @@ def read_log(
     Parameters
     ----------
     path
-        A file, a folder with files in it, or several of them, local or ``s3://``, ``gs://``, ``az://``; plain, gzip or
-        zstd. An object is copied to a temporary file while it is read.
+        A file, a folder with files in it, or several of them, local or ``s3://``, ``gs://``, ``az://``; plain, gzip,
+        zstd, xz or bzip2. An object is copied to a temporary file while it is read.
     kind
-        Format; by default it is recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
-        ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``amdgpu``, ``prometheus_power``,
-        ``prometheus_xid``, ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``,
-        ``nemo``, ``torchtitan``, ``deepspeed``, ``nanotron``, ``hf_trainer``, ``hf_trainer_state``, ``maxtext``,
-        ``wandb``, ``wandb_history``, ``wandb_chart``, ``tensorboard``, ``tensorboard_events``, ``kubernetes_jobs``; or
-        the table of a custom CSV: ``events``, ``jobs``, ``steps``, ``power``.
+        Format; by default it is recognised: ``slurm_sacct``, ``slurm_json``, ``slurm_events``, ``slurm_nodes``,
+        ``gcm_sacct``, ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``kubernetes_events_v1``,
+        ``kubernetes_jobs``, ``xid``, ``amdgpu``, ``prometheus_power``, ``prometheus_xid``, ``openmetrics_power``,
+        ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``, ``nemo``, ``torchtitan``, ``deepspeed``,
+        ``nanotron``, ``hf_trainer``, ``hf_trainer_state``, ``llama_factory``, ``maxtext``, ``verl``, ``slime``,
+        ``wandb``, ``wandb_history``, ``wandb_chart``, ``tensorboard``, ``tensorboard_events``; or the table of a
+        custom CSV: ``events``, ``jobs``, ``steps``, ``power``.
     columns
         Column names of a custom CSV that differ from ours, by our name: ``{"at": "When"}``. Needs ``kind``.
     zone

@@ -11,8 +11,9 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
 from factorykit.core.validation import probability
 from factorykit.formulas.cost import rental_cost_usd
+from factorykit.telemetry.attempts import started_attempts
 from factorykit.telemetry.exposure import window
-from factorykit.telemetry.goodput import checked_price, started_attempts
+from factorykit.telemetry.goodput import checked_price
 from factorykit.telemetry.tidy import Log
 
 MIN_NODES_PER_STEP: Final = 3

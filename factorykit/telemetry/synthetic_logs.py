@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
@@ -121,7 +120,7 @@ def simulate_logs(
     run = {**inputs, "checkpoint_interval_s": interval * step_s}
     states = timeline(run, random, causes=causes, assume=assume)
     fleet = _Fleet(nodes, spares, random)
-    attempts = [_Attempt.of(run, fleet) for run in _runs(states)]
+    attempts = [*_attempts(states, fleet)]
     steps = pl.concat([_steps(attempt, step_s, write_s, interval) for attempt in attempts])
     if steps.is_empty():
         raise ScenarioError(f"training_s = {work_s:g} must be longer than step_s = {step_s:g}")
@@ -177,29 +176,21 @@ class _Fleet:
         return node, back_s
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """One attempt of the job: its times, nodes, progress at the start, and the cause of its end."""
+class _Attempt(NamedTuple):
+    """One attempt of the job: its times, progress at the start, the cause of its end, its nodes and the failed one."""
 
     start_s: float
     begin_s: float
     end_s: float
     progress_s: float
-    nodes: tuple[str, ...]
     cause: str | None
+    nodes: tuple[str, ...]
     failed: str
     back_s: float
 
-    @classmethod
-    def of(cls, run: tuple[float, float, float, float, str | None], fleet: _Fleet) -> _Attempt:
-        start_s, begin_s, end_s, progress_s, cause = run
-        nodes = tuple(fleet.names[node] for node in sorted(fleet.allocated))
-        node, back_s = fleet.fail(end_s) if cause else (0, 0.0)
-        return cls(start_s, begin_s, end_s, progress_s, nodes, cause, fleet.names[node], back_s)
 
-
-def _runs(states: pl.DataFrame) -> Iterator[tuple[float, float, float, float, str | None]]:
-    """Yield the start, the start of work, the end, the progress at the start and the cause of the end by attempt."""
+def _attempts(states: pl.DataFrame, fleet: _Fleet) -> Iterator[_Attempt]:
+    """Yield the attempts of a run on a fleet, whose nodes fail."""
     allocated = states.with_columns(before=pl.col("progress_s").shift(1).fill_null(0.0)).filter(
         pl.col("state").is_in(ALLOCATED_STATES)
     )
@@ -212,7 +203,10 @@ def _runs(states: pl.DataFrame) -> Iterator[tuple[float, float, float, float, st
         pl.col("before").first(),
         pl.col("cause").last(),
     )
-    yield from runs.drop("attempt").iter_rows()
+    for run in runs.drop("attempt").iter_rows():
+        nodes = tuple(fleet.names[node] for node in sorted(fleet.allocated))
+        node, back_s = fleet.fail(run[2]) if run[-1] else (0, 0.0)
+        yield _Attempt._make((*run, nodes, fleet.names[node], back_s))
 
 
 def _steps(attempt: _Attempt, step_s: float, write_s: float, interval: int) -> pl.DataFrame:

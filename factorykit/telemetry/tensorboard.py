@@ -11,7 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 MAX_RECORD_BYTES: Final = 64_000_000
 """Length of a record above which it is invalid."""
@@ -58,7 +58,7 @@ def scalars(stream: BinaryIO) -> tuple[bytes, int, bool]:
             continue
         try:
             at, step, values = _event(body[:length])
-        except (ValueError, struct.error):
+        except (ValueError, TypeError, AttributeError, struct.error):
             corrupt += 1
             continue
         if values:
@@ -68,37 +68,25 @@ def scalars(stream: BinaryIO) -> tuple[bytes, int, bool]:
 
 
 def _event(message: bytes) -> tuple[float, int, dict[str, float]]:
-    at, step, values = 0.0, 0, {}
-    for field, value in _fields(message):
-        if field == WALL_TIME and isinstance(value, bytes):
-            at = float(struct.unpack("<d", value)[0])
-        elif field == STEP and isinstance(value, int):
-            step = value
-        elif field == SUMMARY and isinstance(value, bytes):
-            values |= dict(_tag_and_number(item) for _, item in _fields(value) if isinstance(item, bytes))
-    return at, step, {tag: value for tag, value in values.items() if tag and math.isfinite(value)}
+    fields: dict[int, Any] = dict(_fields(message))
+    (at,) = struct.unpack("<d", fields.get(WALL_TIME, bytes(8)))
+    values = dict(_tag_and_number(item) for _, item in _fields(fields.get(SUMMARY, b"")))
+    return at, int(fields.get(STEP, 0)), {tag: value for tag, value in values.items() if tag and math.isfinite(value)}
 
 
-def _tag_and_number(message: bytes) -> tuple[str, float]:
-    tag, number = "", math.nan
-    for field, value in _fields(message):
-        if not isinstance(value, bytes):
-            continue
-        if field == TAG:
-            tag = value.decode("utf-8", "replace")
-        elif field == SIMPLE_VALUE:
-            number = struct.unpack(FORMATS[FLOAT], value)[0]
-        elif field == TENSOR:
-            number = _scalar(value)
-    return tag, float(number)
+def _tag_and_number(message: Any) -> tuple[str, float]:
+    fields: dict[int, Any] = dict(_fields(message))
+    number = _scalar(fields.get(TENSOR, b""))
+    if SIMPLE_VALUE in fields:
+        (number,) = struct.unpack(FORMATS[FLOAT], fields[SIMPLE_VALUE])
+    return fields.get(TAG, b"").decode("utf-8", "replace"), float(number)
 
 
 def _scalar(tensor: bytes) -> float:
     """Return the number in a tensor of one element, or NaN."""
-    fields = dict(_fields(tensor))
-    dtype = fields.get(DTYPE)
-    form = FORMATS.get(dtype) if isinstance(dtype, int) else None
-    packed = next((item for name in (CONTENT, FLOATS, DOUBLES) if isinstance(item := fields.get(name), bytes)), b"")
+    fields: dict[int, Any] = dict(_fields(tensor))
+    form = FORMATS.get(fields.get(DTYPE, 0))
+    packed = next((fields[name] for name in (CONTENT, FLOATS, DOUBLES) if fields.get(name)), b"")
     return float(struct.unpack(form, packed)[0]) if form and len(packed) == struct.calcsize(form) else math.nan
 
 

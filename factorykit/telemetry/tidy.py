@@ -29,11 +29,16 @@ NOTES: Final = {
 WATCHED: Final = {"node": pl.String, "since": MOMENT, "until": MOMENT, "source": pl.String}
 DUPLICATES: Final = "duplicate rows, skipped"
 DOMAINS: Final = "nodes named with and without domain or port, taken as one"
+OF_JOBS: Final = "step logs with the number of a job in their name, taken as of it"
 OTHER_LINES: Final = "lines of other programs, ignored"
-PERSONAL: Final = {"user": "user", "node": "node", "node_list": "node", "job": "job"}
+PERSONAL: Final = {"user": "user", "node": "node", "node_list": "node", "job": "job", "name": "name"}
 """Columns with names of people and machines, and the prefix of their pseudonyms."""
 ATTEMPT_KEY: Final = ("job", "submitted", "started")
 """Columns that two records of one attempt share."""
+IS_HELD: Final = pl.col("code").eq_missing(pl.col("code").shift(1).over("node", "accelerator", order_by="at"))
+IS_GAUGE: Final = pl.col("accelerator").is_not_null()
+KIND: Final = pl.when(IS_GAUGE, IS_HELD, kind="failure").then(pl.lit("notice")).otherwise("kind").alias("kind")
+"""Kind of an event: a gauge that holds the last one of an accelerator reports it once."""
 MAX_ACCELERATOR_W: Final = 1e5
 """Power of one accelerator above which a sample is invalid. [W]"""
 
@@ -124,6 +129,11 @@ def tidy_log(
     """Return the log made of the rows of all files."""
     all_notes = list(notes)
     tables = {name: pl.concat([pl.DataFrame(schema=dict(kinds)), *rows[name]]) for name, kinds in TABLES.items()}
+    known = set(tables["jobs"]["job"])
+    others = {*tables["steps"]["job"].drop_nulls().unique()} - known
+    of_job = {name: number for name in others for number in re.findall(r"\d{4,}", name)[-1:] if number in known}
+    tables["steps"] = tables["steps"].with_columns(pl.col("job").replace(of_job))
+    all_notes += [{"format": "steps", "issue": OF_JOBS, "count": len(of_job)}] * bool(of_job)
     tables["watched"] = pl.concat([pl.DataFrame(schema=WATCHED), *watched])
     short = _short_names(tables)
     for name, frame in tables.items():
@@ -168,7 +178,7 @@ def _sort(frame: pl.DataFrame, files: Sequence[pl.DataFrame], tidy: Callable[[pl
 def _tidy_events(rows: pl.DataFrame) -> Tidied:
     backward = (pl.col("until") < pl.col("at")).fill_null(False)
     count = rows.filter(backward).height
-    kept = rows.with_columns(until=pl.when(~backward).then("until"))
+    kept = rows.with_columns(KIND, until=pl.when(~backward).then("until"))
     return kept, {"events that end before they start, end removed": count}
 
 
@@ -178,22 +188,16 @@ def _tidy_jobs(rows: pl.DataFrame) -> Tidied:
     backward = {"jobs that end before they start, skipped": rows.height - kept.height}
     if kept["job"].n_unique() == kept.height:
         return kept.sort("started", maintain_order=True), backward | _unknown_states(kept)
-    ordered = kept.sort(*ATTEMPT_KEY, "ended", maintain_order=True)
-    is_newest, is_distinct = (
-        pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in names)
-        | (pl.int_range(pl.len()) == pl.len() - 1)
-        for names in (ATTEMPT_KEY, rows.columns)
-    )
-    duplicates = ordered.height - int(ordered.select(is_distinct.sum()).item())
-    newest = ordered.filter(is_newest)
+    distinct = kept.unique(maintain_order=True).sort(*ATTEMPT_KEY, "ended", maintain_order=True)
+    newest = distinct.unique(ATTEMPT_KEY, keep="last", maintain_order=True)
     next_start = pl.when(pl.col("job") == pl.col("job").shift(-1)).then(pl.col("started").shift(-1))
     overlap = (next_start < pl.col("ended")).fill_null(False)
     tidy = newest.with_columns(ended=pl.when(overlap).then(next_start).otherwise("ended"))
     counts = {
-        "older records of an attempt, skipped": kept.height - newest.height - duplicates,
+        "older records of an attempt, skipped": distinct.height - newest.height,
         "attempts that overlap the next one of their job, shortened": int(newest.select(overlap.sum()).item()),
     }
-    issues = {DUPLICATES: duplicates} | backward | counts | _unknown_states(tidy)
+    issues = {DUPLICATES: kept.height - distinct.height} | backward | counts | _unknown_states(tidy)
     return tidy.sort("started", maintain_order=True), issues
 
 

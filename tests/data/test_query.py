@@ -171,6 +171,8 @@ def test_a_query_is_limited_in_time_and_memory():
         fk.sql(endless, timeout_s=0.2)
     with pytest.raises(QueryError, match=r"(?i)failed to allocate"):
         fk.sql("select list(range) from range(100000000)", max_bytes=5e7)
+    with pytest.raises(QueryError, match="the result needs more than 3e"):
+        fk.sql("select repeat(['a'], 10) as letters from range(200000)", max_bytes=3e7)
     with pytest.raises(QueryError, match=r"the result needs more than 5e\+07 bytes; aggregate it or add LIMIT"):
         fk.sql("from range(10000000)", max_bytes=5e7)
     with pytest.raises(QueryError, match="the tables need more than max_bytes"):

@@ -166,8 +166,14 @@ def journals(folder: Path, *, nodes: int, failing: int, lines: int, days: int) -
         (folder / f"n{node}.log").write_text("".join(text))
 
 
-def test_journals_of_healthy_nodes_count_as_watched(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_dmesg", [False, True])
+def test_journals_of_healthy_nodes_count_as_watched(tmp_path: Path, is_dmesg: bool) -> None:
     journals(tmp_path, nodes=10, failing=4, lines=5_000, days=30)
+    for file in tmp_path.glob("*.log") if is_dmesg else ():
+        lines = (line.split(" ", 3) for line in file.read_text().splitlines())
+        file.write_text(
+            "".join(f"[{datetime.fromisoformat(at):%a %b %e %H:%M:%S %Y}] {text}\n" for at, *_, text in lines)
+        )
     rate = fk.fleet.mtbf(fk.read_log(tmp_path)).row(0, named=True)
     assert (rate["failures"], rate["nodes"], rate["exposure"]) == (4.0, 10.0, "xid")
     assert rate["node_days"] == pytest.approx(300.0)
@@ -583,3 +589,44 @@ def test_a_file_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     Path(os.fsdecode(file)).write_text(MEGATRON.format(at=1, step=1, ms=4321.5))
     with pytest.raises(fk.FactorykitError, match=r"a\\udcff.log' is not UTF-8; rename the file"):
         fk.read_log(tmp_path)
+
+
+def energy_kwh(log: fk.Log) -> float:
+    return fk.fleet.energy(log)["accelerator_energy_kwh"].sum()
+
+
+@pytest.mark.parametrize("form", ["json", "prom"])
+def test_two_replicas_of_prometheus_count_once(tmp_path: Path, form: str) -> None:
+    """Both scrape each half minute, the second one two seconds later; one of them is down for the last two hours."""
+    start, samples = 1772366400, {"a": range(360), "b": range(600)}
+    labels = {"gpu": "0", "Hostname": "n1", "__name__": "DCGM_FI_DEV_POWER_USAGE"}
+    results = [
+        {
+            "metric": labels | {"prometheus_replica": name},
+            "values": [[start + 30 * n + 2 * (name == "b"), "600"] for n in of],
+        }
+        for name, of in samples.items()
+    ]
+    texts = {"json": json.dumps({"data": {"resultType": "matrix", "result": results}})}
+    line = 'DCGM_FI_DEV_POWER_USAGE{{gpu="0",Hostname="n1",replica="{}"}} 600 {}\n'
+    texts["prom"] = "".join(
+        line.format(name, start + 30 * n + 2 * (name == "b")) for name in "ab" for n in samples[name]
+    )
+    (tmp_path / f"a.{form}").write_text(texts[form])
+    log = fk.read_log(tmp_path)
+    assert (log.power.height, counts(log)[log_file.REPLICAS]) == (600, 360)
+    assert energy_kwh(log) == pytest.approx(0.6 * 599 * 30 / 3600, rel=1e-3)
+
+
+@pytest.mark.parametrize("other", [("0", 3599, 2), ("1", 3600, 1)], ids=["two monitors", "two intervals"])
+def test_each_accelerator_has_its_own_sampling_interval(tmp_path: Path, other: tuple[str, int, int]) -> None:
+    """A second monitor samples the same accelerator in turn, or another one samples sixty times as often."""
+    accelerator, samples, apart = other
+    rows = [f"{1772366400 + 60 * n},n1,0,600" for n in range(600)]
+    rows += [
+        f"{1772366400 + n + apart},n1,{accelerator},600"
+        for n in (range(0, 36000, 60) if apart == 2 else range(samples))
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["at,node,accelerator,accelerator_power_w", *rows, ""]))
+    hours = (599 * 60 + 2) / 3600 if apart == 2 else (599 * 60 + 3599) / 3600
+    assert energy_kwh(fk.read_log(tmp_path)) == pytest.approx(0.6 * hours)

@@ -214,24 +214,95 @@ def test_the_notebook_of_a_report_runs(reported: Path) -> None:
     assert sum(cell.cell_type == "code" for cell in notebook.cells) > 10
 
 
-@pytest.mark.parametrize(("user", "first"), [("ann", 301), ("bob", 301), ("ann", 1)])
-def test_a_job_that_continues_another_one_causes_a_warning(tmp_path: Path, user: str, first: int) -> None:
-    """Steps of ten seconds: a job fails after 360 of them, and one with a new number goes on from 300."""
-    head = "job,user,state,started,ended,nodes,accelerators\n"
-    rows = f"501,ann,node_fail,2026-03-01T00:00:00,2026-03-01T01:00:30,2,16\n502,{user},completed,2026-03-01T01:05:00,"
-    (tmp_path / "jobs.csv").write_text(f"{head}{rows}2026-03-01T02:05:30,2,16\n")
+@pytest.mark.parametrize(
+    ("jobs", "first", "warning", "lost_steps", "failures"),
+    [
+        ("501,pretrain,ann,failed 502,pretrain,ann,completed", 301, "1 jobs continue another one", 60, 1),
+        ("501,pretrain,ann,timeout 502,pretrain,ann,completed", 301, "1 jobs continue another one", 60, 0),
+        ("501,pretrain,ann,failed 501,pretrain,ann,completed", 301, "", 60, 1),
+        (
+            "501,pretrain,ann,failed 500,pretrain,ann,failed 502,pretrain,ann,completed",
+            301,
+            "2 jobs continue another one",
+            60,
+            1,
+        ),
+        ("501,pretrain,ann,failed 502,pretrain,ann,completed", 361, "1 jobs continue another one", 0, 1),
+        ("501,pretrain,ann,completed 502,pretrain,ann,completed", 301, "", 0, 0),
+        ("501,pretrain,ann,failed 502,sft,ann,completed", 301, "", 0, 0),
+        ("501,,ann,failed 502,,ann,completed", 301, "1 jobs seem to continue another one", 0, 0),
+        ("501,,ann,failed 502,,bob,completed", 301, "", 0, 0),
+        ("501,,ann,failed 502,,ann,completed", 1, "", 0, 0),
+        ("501,a,ann,failed 502,a,ann,completed 503,a,ann,completed", 301, "1 jobs seem to continue another one", 0, 0),
+    ],
+)
+def test_a_job_that_continues_another_one_is_the_same_training(
+    tmp_path: Path, jobs: str, first: int, warning: str, lost_steps: int, failures: int
+) -> None:
+    """Steps of ten seconds: a job ends after 360 of them, another one goes on; 500 fails before, 503 runs beside it."""
+    times = iter(["2026-03-01T00:00:00,2026-03-01T01:00:00", *["2026-03-01T01:05:00,2026-03-01T02:05:00"] * 2])
+    between = "2026-03-01T01:01:00,2026-03-01T01:04:00"
+    rows = "".join(f"{job},{between if job[:3] == '500' else next(times)},1,16\n" for job in jobs.split())
+    (tmp_path / "jobs.csv").write_text(f"job,name,user,state,started,ended,nodes,accelerators\n{rows}")
     start = datetime(2026, 3, 1, tzinfo=UTC)
-    lines = [("501", start + timedelta(seconds=10 * n), n) for n in range(1, 361)]
+    names = [job[:3] for job in jobs.split() if job[:3] != "500"]
+    lines = [(names[0], start + timedelta(seconds=10 * n), n) for n in range(1, 361)]
     later = start + timedelta(minutes=65)
-    lines += [("502", later + timedelta(seconds=10 * (n - first + 1)), n) for n in range(first, first + 360)]
+    lines += [(names[1], later + timedelta(seconds=10 * (n - first + 1)), n) for n in range(first, first + 360)]
     text = "".join(f"{at:%Y-%m-%dT%H:%M:%S},{job},{step},10\n" for job, at, step in lines)
     (tmp_path / "steps.csv").write_text(f"at,job,step,step_s\n{text}")
     log = fk.read_log([tmp_path / "jobs.csv", tmp_path / "steps.csv"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fk.fleet.goodput(log, accelerators=16)
-    expected = "job 502 begins at step 300, and job 501 of the same user had reached 360"
-    assert [expected in str(warning.message) for warning in caught] == ([True] if (user, first) == ("ann", 301) else [])
+        ledger = fk.fleet.goodput(log, accelerators=32)
+    assert [warning in str(each.message) for each in caught] == [True] * bool(warning)
+    lost_h = dict(ledger.select("part", "accelerator_hours").iter_rows())["lost work"]
+    assert 3600 * lost_h == pytest.approx(16 * 10 * lost_steps)
+    assert fk.fleet.mtbf(log, exposure=2)["failures"].item() == failures
+
+
+def test_step_logs_named_after_a_job_and_more_are_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(
+        "job,state,started,ended,nodes,accelerators\n7700,completed,2026-03-01,2026-03-02,1,8\n"
+    )
+    line = " [2026-03-01 00:{0:02d}:00] iteration {0:8d}/ 1000 | elapsed time per iteration (ms): 60000.0 |\n"
+    for name in ("llama-8b-7700.out", "llama-8b-7800.out"):
+        (tmp_path / name).write_text("".join(map(line.format, range(1, 31))))
+    assert fk.read_log(tmp_path).steps.sort("job")["job"].unique(maintain_order=True).to_list() == [
+        "7700",
+        "llama-8b-7800",
+    ]
+
+
+def test_samples_of_a_node_that_two_jobs_share_are_of_none(tmp_path: Path) -> None:
+    jobs = "1,completed,2026-03-01T00:00,2026-03-01T04:00,1,4,a\n2,completed,2026-03-01T01:00,2026-03-01T02:00,1,4,a\n"
+    jobs += "3,completed,2026-03-01T04:00,2026-03-01T06:00,1,8,a\n"
+    (tmp_path / "jobs.csv").write_text(f"job,state,started,ended,nodes,accelerators,node_list\n{jobs}")
+    samples = "".join(f"2026-03-01T0{hour}:00,a,0,1000\n" for hour in range(7))
+    (tmp_path / "power.csv").write_text(f"at,node,accelerator,accelerator_power_w\n{samples}")
+    energy = fk.fleet.energy(fk.read_log(tmp_path))
+    assert dict(energy.select("job", "accelerator_energy_kwh").iter_rows()) == {None: 4.0, "3": 2.0}
+
+
+@pytest.mark.parametrize(("hours", "job"), [(1, "7"), (0, "train")])
+def test_steps_outside_of_all_attempts_cause_a_warning(tmp_path: Path, hours: int, job: str) -> None:
+    """The training writes local time, or its log has another name than the job."""
+    (tmp_path / "jobs.csv").write_text(
+        "job,state,started,ended,nodes,accelerators\n7,completed,2026-03-01,2026-03-02,1,8\n"
+    )
+    steps = "".join(f"2026-03-0{1 + hours}T00:{n:02d}:00,{job},{n},60\n" for n in range(1, 60))
+    (tmp_path / "steps.csv").write_text(f"at,job,step,step_s\n{steps}")
+    with pytest.warns(UserWarning, match=f"59 of 59 steps are in no attempt of their job, the first of {job}"):
+        fk.fleet.goodput(fk.read_log(tmp_path))
+
+
+def test_each_attempt_has_the_steps_of_the_node_that_reports_them(tmp_path: Path) -> None:
+    rows = "7,requeued,2026-03-01T00:00,2026-03-01T01:00,1,8\n7,completed,2026-03-01T02:00,2026-03-01T03:00,1,8\n"
+    (tmp_path / "jobs.csv").write_text(f"job,state,started,ended,nodes,accelerators\n{rows}")
+    steps = "".join(f"2026-03-01T0{2 * (n > 59)}:{n % 60:02d}:00,7,{'ab'[n > 59]},{n},60\n" for n in range(1, 120))
+    (tmp_path / "steps.csv").write_text(f"at,job,node,step,step_s\n{steps}")
+    ledger = fk.fleet.goodput(fk.read_log(tmp_path), accelerators=8).filter(part="productive")
+    assert ledger["accelerator_hours"].item() == pytest.approx(8 * 119 / 60, rel=0.02)
 
 
 STEP_S = 10
@@ -252,6 +323,12 @@ LEDGERS: dict[str, tuple[list[tuple[float, int, float | None]], dict[str, float]
         [(STEP_S * n, n, STEP_S) for n in range(1, 51)]
         + [(620 + STEP_S * (n - 40), n, STEP_S) for n in range(41, 101)],
         {"productive": 1000, "lost work": 100, "restart": 120, "other": 0},
+    ),
+    "a return to an earlier checkpoint after a first one": (
+        [(STEP_S * n, n, STEP_S) for n in range(1, 51)]
+        + [(620 + STEP_S * (n - 40), n, STEP_S) for n in range(41, 46)]
+        + [(800 + STEP_S * (n - 20), n, STEP_S) for n in range(21, 101)],
+        {"productive": 1000, "lost work": 350},
     ),
     "eight processes log each step, some of them late": (
         sorted((STEP_S * n + 1.5 * rank, n, None) for n in range(1, 101) for rank in range(8))[:-1],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
+from factorykit.telemetry import log_file
 from factorykit.telemetry.formats import formats
 
 AT = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -29,6 +31,13 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
         '"NodeList": "n1"}}\n',
         {"job": "7", "state": "node failure", "started": AT, "accelerators": 8.0, "node_list": "n1"},
     ),
+    "slurm_json": (
+        '{"jobs": [{"job_id": 7, "name": "pretrain", "user": "ann", "nodes": "n[1-2]", "allocation_nodes": 2, "state": '
+        '{"current": ["NODE_FAIL"], "reason": "None"}, "time": {"submission": 1772366300, "start": 1772366400, '
+        '"end": 0}, "tres": {"allocated": [{"type": "cpu", "name": "", "id": 1, "count": 192}, {"type": "gres", '
+        '"name": "gpu", "id": 1001, "count": 16}, {"type": "gres", "name": "gpu:h100", "id": 1002, "count": 16}]}}]}',
+        {"job": "7", "name": "pretrain", "state": "node failure", "started": AT, "ended": None, "accelerators": 16.0},
+    ),
     "slurm_events": (
         "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
         "c|n1|2026-03-01T12:00:00|2026-03-01T15:00:00|DOWN|Not responding|slurm\n",
@@ -45,6 +54,12 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
         '"involvedObject": {"kind": "Node", "name": "n1"}, "message": "password: hunter2"},\n{"reason": "Preempted", '
         '"eventTime": "2026-03-01T13:00:00.000000Z", "lastTimestamp": null, "involvedObject": '
         '{"kind": "Workload", "name": "train-7"}}]}',
+        {"node": "n1", "at": AT, "kind": "down", "job": None, "code": "NodeNotReady"},
+    ),
+    "kubernetes_events_v1": (
+        '{"kind": "List", "items": [{"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"uid": "a"}, '
+        '"regarding": {"kind": "Node", "name": "n1"}, "reason": "NodeNotReady", "type": "Normal", "note": "m", '
+        '"eventTime": "2026-03-01T12:00:00.000000Z", "deprecatedSource": {"component": "node-controller"}}]}',
         {"node": "n1", "at": AT, "kind": "down", "job": None, "code": "NodeNotReady"},
     ),
     "kubernetes_jobs": (
@@ -138,6 +153,20 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
         "completed step: 9, seconds: 5.667, TFLOP/s/device: 134.9, Tokens/s/device: 8672.7, total_weights: 196608\n",
         {"step": 9.0, "step_s": 5.667},
     ),
+    "verl": (
+        "(TaskRunner pid=1234) step:10 - global_seqlen/min:1000.000 - training/global_step:10 - timing_s/gen:20.1 - "
+        "timing_s/step:np.float64(55.25) - perf/time_per_step:55.25 - perf/throughput:1234.5\n",
+        {"at": None, "step": 10.0, "step_s": 55.25},
+    ),
+    "slime": (
+        "(MegatronTrainRayActor pid=1) [2026-03-01 12:00:00] train_metric_utils.py:50 - perf 10: "
+        "{'perf/train_wait_time': 9.5, 'perf/step_time': 55.25, 'perf/wait_time_ratio': 0.1}\n",
+        {"at": AT, "step": 10.0, "step_s": 55.25},
+    ),
+    "llama_factory": (
+        '{"current_steps": 10, "total_steps": 100, "loss": 1.2, "epoch": 0.05, "elapsed_time": "0:00:50"}\n',
+        {"at": None, "step": 10.0, "step_s": None},
+    ),
     "wandb": ("_step,_timestamp,iteration-time\n10,1772366400.0,4.25\n", {"at": AT, "step": 10.0, "step_s": 4.25}),
     "wandb_history": (
         '{"_step": 10, "_timestamp": 1772366400.0, "step_time": 4.25, "loss": 1.5}\n',
@@ -174,7 +203,8 @@ def test_an_excerpt_is_recognised_and_read(name: str, tmp_path: Path) -> None:
     (tmp_path / "logs" / "a.log").write_text(text)
     log = fk.read_log(tmp_path)
     rows = getattr(log, formats()[name].table)
-    assert set(log.notes["format"]) - {""} == {name}
+    of_kernel = {"xid"} if name == "amdgpu" else set()
+    assert set(log.notes["format"]) - {""} == {name} | of_kernel
     assert {key: rows.row(0, named=True)[key] for key in expected} == expected
     assert log.skipped == 0
 
@@ -186,6 +216,16 @@ LINES = {
         f"{STAMP} iteration   10/ 500000 | elapsed time per iteration (ms): 4321.5/4330.1 | loss: 7 |\n",
         10.0,
     ),
+    "a coloured megatron of Primus": (
+        "[\x1b[32m20260301 12:00:00\x1b[0m][\x1b[36mrank-7/8\x1b[0m]\x1b[1m[INFO]     \x1b[0m[----trainer.py:1480] :  "
+        "iteration       10/      50 | elapsed time per iteration (ms): 4321.5/4330.1 | mem usages: 0.79 |\n",
+        10.0,
+    ),
+    "a xid of RFC 5424": (
+        '<4>1 2026-03-01T12:00:00.250Z n7 kernel - - [timeQuality tzKnown="1"] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n',
+        79.0,
+    ),
+    "a xid with its priority": ("<4>Mar  1 12:00:00 n7 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n", 79.0),
     "nemo": (
         f"{STAMP}Epoch 0: : 10%|# | 9/99 [00:48<10:00, global_step=9.000, train_step_timing in s=3.130]\r"
         "Epoch 0: : 10%|# | 10/99 [00:51<10:00, global_step=10.00, train_step_timing in s=3.120]\n",
@@ -199,10 +239,13 @@ LINES = {
 def test_lines_are_read_as_they_are_printed_with_times_before_them(name: str, tmp_path: Path) -> None:
     text, value = LINES[name]
     (tmp_path / "n7.log").write_text(text)
+    os.utime(tmp_path / "n7.log", (AT.timestamp(), AT.timestamp()))
     log = fk.read_log(tmp_path)
-    row = getattr(log, formats()[name].table).row(0, named=True)
+    row = (log.steps if log.steps.height else log.events).row(0, named=True)
     assert float(row.get("step") or row.get("code")) == value
     assert row["at"].replace(microsecond=0) == AT
+    assert row.get("node") in (None, "n7")
+    assert row.get("step_s") in (None, 3.12, 4.3215)
     assert log.skipped == 0
 
 
@@ -250,7 +293,7 @@ def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -
             "LAST SEEN   TYPE     REASON         OBJECT    MESSAGE\n5m    Normal   NodeNotReady   node/n1   m\n",
             "-o json",
         ),
-        ('{"kind": "EventList", "items": [{"regarding": {"name": "n1"}, "reason": "NodeNotReady"}]}', "get events -o"),
+        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  count: 1\n  kind: Event\n  reason: Rebooted\n", "get events -o"),
         ("[  123.456789] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n", "dmesg -T"),
         ("{'loss': 0.8853, 'learning_rate': 4.4e-05, 'epoch': 0.12}\n", "trainer_state.json"),
     ],
@@ -261,11 +304,19 @@ def test_a_file_without_times_or_power_is_refused_with_a_fix(text: str, fix: str
         fk.read_log(tmp_path)
 
 
-def test_records_in_a_document_of_json_are_all_read(tmp_path: Path) -> None:
-    """The last one stands alone in its line, as in a file of one record per line."""
-    rows = [f'{{"_step": {step}, "_timestamp": 1772366400.0, "step_time": 4.25}}' for step in range(3)]
-    (tmp_path / "a.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
-    assert fk.read_log(tmp_path).steps["step"].to_list() == [0.0, 1.0, 2.0]
+@pytest.mark.parametrize("cut", [0, 9])
+@pytest.mark.parametrize("form", ["[\n{}\n]\n", "{}\n"])
+def test_records_in_documents_of_json_are_all_read(tmp_path: Path, form: str, cut: int) -> None:
+    """A list, whose last record stands alone in its line; or one document behind the other, the last one cut."""
+    rows = [f'{{"_step": {step},\n "_timestamp": 1772366400.0,\n "step_time": 4.25}}' for step in range(3)]
+    text = form.format((",\n" if "[" in form else "\n").join(rows))
+    (tmp_path / "a.json").write_text(text[: len(text) - cut])
+    if cut and "[" in form:
+        with pytest.raises(fk.FactorykitError, match="no document of JSON"):
+            fk.read_log(tmp_path / "a.json")
+        return
+    log = fk.read_log(tmp_path)
+    assert (log.steps["step"].to_list(), log.skipped) == ([0.0, 1.0, 2.0][: 2 if cut else 3], int(cut > 0))
 
 
 def test_an_inverse_pace_is_a_time(tmp_path: Path) -> None:
@@ -308,6 +359,76 @@ def test_a_gauge_of_the_last_xid_is_an_event_when_it_changes(tmp_path: Path) -> 
     expected = [(at[2], "79"), (at[7], "79"), (at[8], "94")]
     assert failed.rows() == [(node, *row) for node in ("n1", "n2") for row in expected]
     assert {(since.timestamp(), until.timestamp()) for _, since, until, _ in log.watched.rows()} == {(at[0], at[-1])}
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+@pytest.mark.parametrize("is_study", [False, True])
+def test_a_gauge_is_held_from_file_to_file(tmp_path: Path, in_pieces: bool, is_study: bool) -> None:
+    """A file of OpenMetrics that grows, or a file per scrape: the Xid of the first samples is the last one's still."""
+    samples = [(79, 0), (79, 1), (79, 2), (0, 3), (79, 4)]
+    logs, study = tmp_path / "logs", None
+    logs.mkdir()
+    for code, hour in samples:
+        with (logs / f"{hour if in_pieces else 0}.prom").open("a") as file:
+            file.write(f'DCGM_FI_DEV_XID_ERRORS{{gpu="3",Hostname="n1"}} {code} {1772366400 + 3600 * hour}\n')
+        study = fk.read_log(logs, out=tmp_path / "study")
+    failed = pl.col("kind") == "failure"
+    log = study.log() if is_study else fk.read_log(logs)
+    assert log.events.filter(failed)["at"].dt.hour().to_list() == [12, 16]
+    assert study.sql("select moment from events where kind = 'failure' order by 1")["moment"].dt.hour().to_list() == [
+        12,
+        16,
+    ]
+
+
+def kubernetes_event(count: int, last: str, **fields: Any) -> dict[str, Any]:
+    node = {"kind": "Node", "name": "n1"}
+    event = {"metadata": {"uid": "a"}, "reason": "KernelOops", "firstTimestamp": "2026-03-01T12:00:00Z"}
+    return {**event, "involvedObject": node, "count": count, "lastTimestamp": f"2026-03-01T{last}Z", **fields}
+
+
+SERIES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": "2026-03-01T12:00:00.000000Z"}
+COUNTED = {
+    "a count": ([kubernetes_event(4, "15:00:00")], [12, 13, 14, 15], 3),
+    "once": ([kubernetes_event(1, "15:00:00")], [15], 0),
+    "two reports of one event": (
+        [kubernetes_event(1, "12:00:00"), kubernetes_event(4, "18:00:00")],
+        [12, 14, 16, 18],
+        2,
+    ),
+    "two reports in another order": ([kubernetes_event(2, "15:00:00"), kubernetes_event(1, "12:00:00")], [12, 15], 0),
+    "a report that is repeated": ([kubernetes_event(2, "15:00:00"), kubernetes_event(2, "15:00:00")], [12, 15], 1),
+    "other events": ([kubernetes_event(2, "15:00:00"), kubernetes_event(2, "15:00:00", metadata={})], [12, 15], 2),
+    "a series": (
+        [kubernetes_event(0, "", **SERIES, series={"count": 3, "lastObservedTime": "2026-03-01T16:00:00.000000Z"})],
+        [12, 14, 16],
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_events_that_were_counted_together_are_all_counted(tmp_path: Path, name: str) -> None:
+    reports, hours, estimated = COUNTED[name]
+    (tmp_path / "a.json").write_text("".join(json.dumps(report) + "\n" for report in reports))
+    log = fk.read_log(tmp_path)
+    assert log.events["at"].dt.hour().to_list() == hours
+    assert dict(log.counts.iter_rows()).get(log_file.SPREAD, 0) == estimated
+
+
+def test_a_large_count_of_an_event_is_limited(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(kubernetes_event(10**9, "15:00:00")) + "\n")
+    assert fk.read_log(tmp_path).events.height == log_file.MAX_TIMES
+
+
+def test_an_event_is_not_counted_again_where_a_log_goes_on(tmp_path: Path) -> None:
+    file, hours = tmp_path / "events.jsonl", [0, 1, 5, 6, 11]
+    for count, hour in enumerate(hours, 1):
+        with file.open("a") as log:
+            log.write(json.dumps(kubernetes_event(count, f"{12 + hour}:00:00")) + "\n")
+        study = fk.read_log(file, out=tmp_path / "study")
+    assert study.log().events["at"].dt.hour().to_list() == [12 + hour for hour in hours]
+    assert study.sql("select count(*) as events from events")["events"].item() == len(hours)
 
 
 KERNEL_ERRORS = {

@@ -224,6 +224,7 @@ def test_a_study_refuses_queries_of_anything_else(logs: Path, tmp_path: Path, qu
         fk.fleet.LogStudy(tmp_path / "none").sql(query)
 
 
+@pytest.mark.filterwarnings("ignore:.*are in no attempt")
 def test_failures_goodput_and_energy_of_a_study_are_those_of_the_log(logs: Path, tmp_path: Path) -> None:
     study, log = fk.read_log(logs, out=tmp_path / "study"), fk.read_log(logs)
     for answer in (fk.fleet.mtbf, fk.fleet.goodput, fk.fleet.energy):

@@ -82,10 +82,7 @@ def _local(make: Make, design: Any, missing: Sequence[int]) -> Iterator[Any]:
 def _ray(engine: str, make: Make, design: Any, missing: Sequence[int], shared: Sequence[object]) -> Iterator[Any]:
     """Yield finished parts; a task makes some, and the task of a dead worker goes to another.
 
-    Raises
-    ------
-    FactorykitError
-        If a part fails, with its number: the other tasks are cancelled, and the finished parts are kept.
+    If a part fails, the other tasks are cancelled, and the finished parts are kept.
     """
     ray = _connected(engine)
     for path in shared:
@@ -110,12 +107,7 @@ def _ray(engine: str, make: Make, design: Any, missing: Sequence[int], shared: S
 
 
 def _made(ray: Any, done: Any, numbers: Sequence[int]) -> Sequence[int]:
-    """Return the parts that a task has made.
-
-    Raises
-    ------
-    FactorykitError
-    """
+    """Return the parts that a task has made; an error names the part that failed."""
     try:
         failure = ray.get(done)
     except ray.exceptions.RayError as error:
@@ -126,13 +118,7 @@ def _made(ray: Any, done: Any, numbers: Sequence[int]) -> Sequence[int]:
 
 
 def _check_shared(ray: Any, path: Path) -> None:
-    """Check that every node sees a local file or folder.
-
-    Raises
-    ------
-    ScenarioError
-        If one does not, with its name.
-    """
+    """Check that every node sees a local file or folder; an error names those that do not."""
     affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     nodes = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
     look = ray.remote(num_cpus=0)(_exists)

@@ -303,13 +303,7 @@ def _parts_in(folder: Path) -> dict[int, Path]:
 
 
 def _manifest(design: Design, verb: str) -> dict[str, Any]:
-    """Return the question with the versions of package and tables, which together determine the rows.
-
-    Raises
-    ------
-    ScenarioError
-        If an argument cannot be written as JSON.
-    """
+    """Return the question, in plain values, with the versions of package and tables: they determine the rows."""
     try:
         asked = json.loads(json.dumps(design.describe(), default=repr))
     except FactorykitError:
@@ -328,13 +322,7 @@ def _manifest(design: Design, verb: str) -> dict[str, Any]:
 
 
 def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest of a study into its folder, or check the one that is there.
-
-    Raises
-    ------
-    ScenarioError
-        If the folder has another study, with the field that differs, or other files.
-    """
+    """Write the manifest of a study into its folder, or check that the folder has this study and no other files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files = sorted(path.name for path in folder.glob("*") if not path.name.startswith("."))
