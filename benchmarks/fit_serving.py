@@ -21,9 +21,12 @@ import factorykit as fk
 from factorykit.engine import run
 from factorykit.formulas.serving import calibration
 from factorykit.model.serving import predict
+from factorykit.model.serving.points import ENGINES, OTHER, read_point
 from factorykit.model.serving.residual import (
     CALIBRATED,
     LEFT_OUT,
+    Process,
+    bounded,
     constants,
     covariance,
     left_out,
@@ -41,6 +44,8 @@ DEFAULTS: Final = ("draft_acceptance", "serving_layer_s", "serving_step_s", "ser
 QUEUE: Final = ("queued_share", "serving_request_s", "first_token_steps")
 LEAST_NOISE: Final = 0.15
 """Least noise of separate prefill: copies of one measurement in the table must not pass for repeated ones."""
+BOUND: Final = 2.0
+"""Bound of residuals of the time to first token, a factor of 7.4, which 3 % of the rows exceed by stalls."""
 LARGEST_LINEAR: Final = 0.015
 """Largest deviation of the part that is linear in features: above, models and chips without rows are extrapolated."""
 LEAST_ROWS: Final = 50
@@ -106,7 +111,8 @@ def fitted(
     modes = dict.fromkeys(row["mode"] for row in words)
     start = {f"length_{column}": FIRST_LENGTH for column in range(features.shape[1])}
     start = {f"noise_{mode}": FIRST_NOISE for mode in modes} | start | constants(target)
-    names = [name for name in start if not name.startswith(("half_width", "deviation", "width_", "noise_", "length_"))]
+    others = ("half_width", "deviation", "width_", "noise_", "length_", "bound")
+    names = [name for name in start if not name.startswith(others)]
     names += [f"noise_{mode}" for mode in modes] + [f"length_{column}" for column in range(features.shape[1])]
     order = np.random.default_rng(1).permutation(np.unique(sweeps))
     chosen = np.concatenate([np.flatnonzero(sweeps == name) for name in order])[:ROWS]
@@ -134,6 +140,7 @@ def fitted(
             values[name] = max(values[name], LEAST_NOISE)
     values["linear"] = min(values["linear"], LARGEST_LINEAR)
     if len(words) >= 10 * LEAST_ROWS:
+        values |= {"bound": BOUND} if target == "ttft" else {}
         values = transferred(values, words, features, residual, sweeps)
     return values | half_widths(values, words, features, residual, sweeps)
 
@@ -150,7 +157,7 @@ def transferred(values: dict, words: list, features: np.ndarray, residual: np.nd
 
     def errors(trial: dict) -> np.ndarray:
         precision = np.linalg.inv(covariance(trial, features, features, same) + np.diag(noise_variance(trial, words)))
-        left = [left_out(precision, residual, group)[0] - residual for group in groups]
+        left = [left_out(precision, bounded(trial, residual), group)[0] - residual for group in groups]
         return np.array([np.quantile(np.abs(each), (0.5, 0.75, 0.9)) for each in left])
 
     first = errors(values)
@@ -179,7 +186,7 @@ def half_widths(values: dict, words: list, features: np.ndarray, residual: np.nd
     modes, found = np.array([row["mode"] for row in words]), {}
     chips = np.array([row["chip"] for row in words])
     precision = precision_of(values, words, features)
-    left = [left_out(precision, residual, groups) for groups in (np.arange(len(words)), sweeps, chips)]
+    left = [left_out(precision, bounded(values, residual), groups) for groups in (np.arange(len(words)), sweeps, chips)]
     for name, (mean, variance) in zip(LEFT_OUT, left, strict=True):
         score = np.abs(mean - residual) / np.sqrt(variance)
         for mode in dict.fromkeys(modes):
@@ -199,6 +206,44 @@ def half_widths(values: dict, words: list, features: np.ndarray, residual: np.nd
                 key = f"width_{word}_{name}"
                 found[key] = found.get(key, 1.0) * float(np.exp(change * count / (count + LEAST_ROWS)))
     return found
+
+
+def unknown_engine(words: list) -> dict[str, dict[str, float]]:
+    """Return by target the width of intervals of an engine without points, and the constants of its queue.
+
+    Each engine is predicted without its points, with the geometric means of the constants of the others. The width,
+    over that of a known engine, holds 90 % of the rows; each engine counts alike.
+    """
+    own = {engine: dict(constants(engine)) for engine in ENGINES}
+    engines = np.array([row["engine"] for row in words])
+    points = [read_point(row) for row in fk.table("serving_points").collect().iter_rows(named=True)]
+    ratios: dict[str, list[np.ndarray]] = {"ttft": [], "tpot": []}
+    for engine, known in own.items():
+        mine = engines == engine
+        constants(engine).update(mean_constants([values for name, values in own.items() if name != engine]))
+        rows = predict.rows_of([points[row] for row in np.flatnonzero(mine)])
+        found = predict.physics(rows)
+        others = [{**row, "engine": OTHER} for row in rows.words]
+        for target, physics, features in (
+            ("ttft", found.ttft, found.ttft_features),
+            ("tpot", found.tpot, found.tpot_features),
+        ):
+            _, every, residual = predict.known(target)
+            measured = getattr(predict.measured()[1], target)[mine] * np.exp(residual[mine])
+            rest = [words[row] for row in np.flatnonzero(~mine)]
+            mean, half = Process(target, rest, every[~mine], residual[~mine]).predict(others, features)
+            ratios[target].append(np.sort(np.abs(np.log(measured / physics) - mean) / half))
+        constants(engine).update(known)
+    shares = np.linspace(0.0, 1.0, 1000)
+    pooled = {name: np.concatenate([np.quantile(each, shares) for each in found]) for name, found in ratios.items()}
+    width = f"width_engine_{OTHER}"
+    widths = {name: {width: max(float(np.quantile(each, 0.9)), 1.0)} for name, each in pooled.items()}
+    return widths | {OTHER: mean_constants(list(own.values()))}
+
+
+def mean_constants(engines: list[dict[str, float]]) -> dict[str, float]:
+    """Return the geometric means of the constants of engines."""
+    return {name: float(np.exp(np.mean([np.log(values[name]) for values in engines]))) for name in engines[0]}
 
 
 def refitted(values: dict, rows: tuple) -> dict:
@@ -221,7 +266,7 @@ def physical() -> dict[str, float]:
     shared = 0.5 * np.array([row["mode"] == "agg" for row in rows.words])
     defaults = dict(fk.quantities().select("name", "default").iter_rows())
     first = {name: getattr(calibration, name) for name in PHYSICAL} | {name: defaults[name] for name in DEFAULTS}
-    first |= {f"{name} {engine}": constants(engine)[name] for engine in predict.ENGINES for name in QUEUE}
+    first |= {f"{name} {engine}": constants(engine)[name] for engine in ENGINES for name in QUEUE}
 
     def residuals(point: np.ndarray) -> np.ndarray:
         values = dict(zip(first, np.exp(point).tolist(), strict=True))
@@ -229,7 +274,7 @@ def physical() -> dict[str, float]:
             setattr(calibration, name, values[name])
         for cached in (run.column_groups, run._columns, run._parts):  # they hold the former constants
             getattr(cached, "cache_clear", lambda: None)()
-        for engine, name in itertools.product(predict.ENGINES, QUEUE):
+        for engine, name in itertools.product(ENGINES, QUEUE):
             constants(engine)[name] = values[f"{name} {engine}"]
         given = {name: pl.lit(values[name]) for name in DEFAULTS}
         sides = [side.with_columns(**given) for side in (rows.decode, rows.prefill)]
@@ -261,7 +306,12 @@ def main() -> None:
     results = {
         name: fitted(name, *rows) if name in only else refitted(constants(name), rows) for name, rows in targets.items()
     }
-    results |= {engine: constants(engine) for engine in predict.ENGINES}
+    results |= {engine: constants(engine) for engine in ENGINES}
+    for name in targets:
+        constants(name).clear()
+        constants(name).update(results[name])
+    unknown = unknown_engine(words)
+    results = {name: {**values, **unknown.pop(name, {})} for name, values in results.items()} | unknown
     with PATH.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["serving_constant", "target", "name", "value", "source", "locator", "as_of", "note"])

@@ -139,7 +139,7 @@ class ServingConstants(Sourced):
     target = text(
         "what is predicted, or the engine of which it is a constant",
         required=True,
-        one_of=("ttft", "tpot", "benchmark", "vllm", "sglang", "trtllm"),
+        one_of=("ttft", "tpot", "benchmark", "vllm", "sglang", "trtllm", "other"),
     )
     name = text("constant", required=True)
     value = number("1", "value")

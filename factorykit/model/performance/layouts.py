@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from factorykit.core.vocabulary import quantity
+from factorykit.data.tables import table
 from factorykit.engine import rules
 from factorykit.engine.question import Chain, Question
 from factorykit.engine.resolve import layout_models
@@ -21,7 +22,6 @@ from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.performance.activation_checkpointing import least_recomputed
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
-from factorykit.model.scenario.launch import schedules
 
 if TYPE_CHECKING:
     from factorykit.model.performance.calibration import Calibration
@@ -123,7 +123,8 @@ def scheduled(framework: str | None) -> dict[str, list[Any]]:
     >>> scheduled("megatron_lm"), scheduled("nemo")
     ({'schedule': ['1f1b']}, {})
     """
-    known = schedules(framework) if framework else []
+    rows = table("launch_options").filter(framework=framework or "", quantity="schedule").collect()
+    known = rows["condition"].str.extract(r"schedule=(\w+)").to_list()
     return {"schedule": [value for value in CANDIDATES["schedule"].values if value in known]} if known else {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
@@ -71,14 +72,16 @@ def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr
 def measured_number(text: str, known_as: str | None, unit: float) -> float | None:
     """Return the number in a cell, or None; a cell with a unit is read as a quantity and divided by the column's unit.
 
-    >>> measured_number("17.5", "step_s", 1.0), measured_number("400 TFLOP/s", "peak_flop_per_s", 1e12)
-    (17.5, 400.0)
+    >>> measured_number("~1,400 TFLOPs/GPU", "peak_flop_per_s", 1e12), measured_number("21.5K tok/s/GPU", None, 1.0)
+    (1400.0, 21500.0)
     """
-    plain = source_terms.number(text)
-    if plain is None and known_as:
+    plain = re.sub(r"^(?:~|\u2248|about|ca\.?) *| *\(.*\)$|(?<=\d),(?=\d{3}\b)", "", text)
+    number = source_terms.number(re.sub(r"(?i) ?(?:t|tok|tokens?)\w*(?: ?/| per |/? ?s).*$| ?[mh]fu$", "", plain))
+    if number is None and known_as:
+        plain = re.sub(r"(?i)flops\b", "FLOPS", re.sub(r" ?/ ?(?:it|iter|step)\w*$", "", plain))
         with contextlib.suppress(ScenarioError):
-            return units.parse(quantity(known_as), text) / unit
-    return plain
+            return units.parse(quantity(known_as), plain) / unit
+    return number
 
 
 def warn_of_lost(name: str, cells: Sequence[Any], unit: str) -> None:
@@ -106,8 +109,9 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     """
     runs = ready if ready.is_empty() else ready.unique("row", keep="first", maintain_order=True)
     if not runs.is_empty():
-        read = runs.select("row", read_tokens=pl.col("global_batch_size") * pl.col("sequence_length"))
-        numbered = rows.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+        tokens, count = pl.col("global_batch_size") * pl.col("sequence_length"), pl.col("accelerators")
+        read = runs.select("row", read_tokens=tokens, accelerator_count=count / pl.col("chip_devices"))
+        numbered = rows.drop("accelerator_count", strict=False).with_row_index("row").cast({"row": pl.Int64})
         rows = numbered.join(read, on="row", how="left", maintain_order="left")
     column, share = partial(positive, rows), partial(positive, rows, most=1.0)
     basis = pl.col("flops_basis") if "flops_basis" in rows.columns else pl.lit(None, dtype=pl.String)

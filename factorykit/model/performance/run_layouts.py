@@ -26,6 +26,8 @@ SEQUENCES_PER_REPLICA: Final = 8.0
 hardly depends."""
 DEFAULT_BATCH_TOKENS: Final = 4_194_304.0
 """Tokens of a batch where a source does not state them, as in LLaMA, BLOOM, PaLM and Falcon."""
+MAX_BATCH_ROUNDING: Final = 0.05
+"""Deviation of a batch in tokens from whole sequences on every replica; 2 to the power 20 is 4.9 % more than 1e6."""
 
 
 def degrees_to_try(row: Mapping[str, Any]) -> list[dict[str, float]]:
@@ -44,7 +46,9 @@ def quantities(row: Mapping[str, Any], software: Mapping[str, Any], year: float,
     count = row["accelerator_count"]
     tensor, pipeline, context, expert, chunks = _degrees(row, assumed)
     is_split, replicas = tensor * pipeline * context > 1.0, count / (tensor * pipeline * context)
-    batch = row.get("global_batch") or (row.get("global_batch_tokens") or 0.0) / row["seq_len"]
+    batch = (row.get("global_batch_tokens") or 0.0) / row["seq_len"]
+    whole = round(batch / replicas) * replicas
+    batch = row.get("global_batch") or (whole if abs(whole - batch) <= MAX_BATCH_ROUNDING * batch else batch)
     batch = batch or _batch(row, replicas, assumed)
     if batch < replicas:
         if "layout" not in assumed or replicas % batch:

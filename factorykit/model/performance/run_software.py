@@ -27,7 +27,7 @@ DEFAULT_RANK: Final = 16.0
 """Rank of adapters where a source states none."""
 MLPERF_ADAPTERS: Final = {"lora_rank": 16.0, "lora_matrices": "attention", "adapter_dropout": 1.0}
 """Adapters of the MLPerf reference."""
-FROZEN_8BIT: Final = ("fp8", "mxfp8")
+FROZEN_8BIT: Final = ("fp8", "mxfp8", "nvfp4")
 """Precisions in which frozen weights are stored without a copy in 16 bits (Transformer Engine's
 ``quantized_model_init``); H200 holds those of Llama 2 70B unsharded."""
 ADAM_BYTES: Final = (8.0, 4.0)

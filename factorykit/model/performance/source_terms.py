@@ -19,6 +19,7 @@ from factorykit.core.errors import FactorykitError
 from factorykit.core.text_io import package_rows
 from factorykit.data.identifiers import accelerator_in
 from factorykit.engine.providers import frameworks
+from factorykit.engine.providers.accelerators import chip_in
 
 RECOMPUTED: Final = (
     r"(?:\W*(?:ac|remat(?:_policy)?|recompute(?:_\w+)?|granularity|(?:activation|gradient)[ _]checkpointing)\b"
@@ -34,7 +35,8 @@ FASTEST_PORT: Final = 1000.0
 INSIDE: Final = r"nvlink|nvswitch|xgmi|infinity fabric|\bici\b|hccs|neuronlink"
 """Links within a node or a torus."""
 GIGABITS: Final = r"(?:g(?:bit|b)(?:/s|ps)|gbe?\b|g\b)"
-CHIPS: Final = r"(?:gpus?|gcds?|npus?|xpus?|hpus?|chips?|cards?|devices?|accelerators?|[a-z]+\d+\w*)"
+NODES: Final = r"(?:nodes?|hosts?|servers?)"
+CHIPS: Final = r"(?:[gnxh]pus?|gcds?|tiles?|stacks?|\w*cores?|chips?|cards?|devices?|accelerators?|[a-z]+\d+\w*)"
 DEVICES: Final[Mapping[str, tuple[str, float]]] = {
     "mi250x": ("gcd", 2.0),
     "max_1550": ("tile|stack", 2.0),
@@ -44,7 +46,9 @@ DEVICES: Final[Mapping[str, tuple[str, float]]] = {
     "trainium2": ("(?:neuron)?[ -]?core", 8.0),
 }
 """Chips of several dies or cores: the word for one, and their number."""
-SEPARATE_DEVICES: Final[Mapping[str, float]] = dict.fromkeys(("mi250x", "max_1550", "tpu_v7", "trainium1"), 2.0)
+SEPARATE_DEVICES: Final[Mapping[str, float]] = {"trainium2": 4.0, "trainium3": 4.0} | dict.fromkeys(
+    ("mi250x", "max_1550", "tpu_v7", "trainium1"), 2.0
+)
 """Devices that software sees in a chip where a row counts chips: each has its own shard, weights and micro-batch."""
 WHOLE_CHIPS: Final = r"\b(?:chips|gpus|modules)\b"
 """Words for chips, which are counted then, even if their devices are named."""
@@ -105,19 +109,31 @@ def meaning(column: str, text: str) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def count(text: str) -> float | None:
-    """Return the accelerators in words, or None.
+def count(text: str, per_node: float | None = None) -> float | None:
+    """Return the accelerators in words, or None; of nodes alone those of one are ``per_node``.
 
     >>> count("64 GPUs (8 nodes)"), count("16 x 8"), count("8 nodes x 8 H100"), count("16 nodes"), count("two")
     (64.0, 128.0, 64.0, None, None)
     """
     lowered = re.sub(r" *\(.*", "", text.lower().replace("\N{MULTIPLICATION SIGN}", "x"))
-    parts = [
-        re.fullmatch(rf"(\d[\d,]*) ?(?:nodes?|hosts?|{CHIPS})?", part) for part in re.split(r" *[x*] *(?=\d)", lowered)
-    ]
-    if None in parts or (len(parts) == 1 and re.search("node|host", lowered)):
+    parts = [re.fullmatch(rf"(\d[\d,]*) ?(?:{NODES}|{CHIPS})?", part) for part in re.split(r" *[x*] *(?=\d)", lowered)]
+    nodes = per_node if len(parts) == 1 and re.search(NODES, lowered) else 1.0
+    if None in parts or nodes is None:
         return None
-    return math.prod(float(part[1].replace(",", "")) for part in parts if part)
+    return nodes * math.prod(float(part[1].replace(",", "")) for part in parts if part)
+
+
+def counted(hardware: str) -> float | None:
+    """Return the accelerators that a description of hardware counts, or None.
+
+    >>> counted("8x H100 SXM5 80GB"), counted("GB300 NVL72 (512 GPUs)"), counted("TPU v5p-512"), counted("80 GB A100")
+    (8.0, 512.0, 256.0, None)
+    """
+    lowered = hardware.lower().replace("\N{MULTIPLICATION SIGN}", "x")
+    number = None if node_size(hardware) else meaning("accelerator_count", lowered)
+    cores = re.search(r"\bv(?:[2-4]|5p)-\d+$", lowered)
+    found = count(number.strip(" x*")) if number else None
+    return found and found / (2.0 if cores else 1.0)
 
 
 def precision_of(text: str) -> str | None:
@@ -240,23 +256,32 @@ def node_size(text: str) -> float | None:
     return float(match[1]) if match else None
 
 
-def _hardware(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
+def _hardware(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
     text = re.sub(r"(?i)^v([34])-(?=\d+$)", r"TPU v\1-", text)  # the name of a slice
     lowered = text.lower()
     memory, watts = re.search(r"(\d+) ?gb", lowered), re.search(r"(\d+) ?w\b", lowered)
+    stated = str(row.get("accelerator_count") or "").lower() not in MISSING
     try:
         word, devices = DEVICES.get(accelerator_in(text), ("", None))
     except FactorykitError:
         return {"accelerator": text}
-    counted = devices and re.search(rf"\b(?:{word})s?\b", lowered) and not re.search(WHOLE_CHIPS, lowered)
+    units = f"{lowered} {row.get('accelerator_count')}".lower()
+    named = devices and re.search(rf"\b(?:{word})s?\b", units) and not re.search(WHOLE_CHIPS, units)
     return {
         "accelerator": accelerator_in(text),
+        "accelerator_count": None if stated else counted(text),
         "accelerator_memory_bytes": float(memory[1]) * 1e9 if memory else None,
-        "devices_per_accelerator": devices if counted else None,
+        "devices_per_accelerator": devices if named else None,
         "power_limit_w": float(watts[1]) if watts else None,
         "power_limited": 1.0 if "power limited" in lowered else None,
         "accelerators_per_node": node_size(text),
     }
+
+
+def _count(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    domain = chip_in(row.get("accelerator")).get("scale_up_domain") or math.inf
+    usual = domain if domain < frameworks.RACK else None
+    return {"accelerator_count": count(text, row.get("accelerators_per_node") or usual)}
 
 
 def _network(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,7 +301,6 @@ def _choice(column: str, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
 
 
 READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]] = {
-    "accelerator_count": lambda text, _: {"accelerator_count": count(text)},
     "global_batch": lambda text, _: {"global_batch_tokens": text, "global_batch": ""} if "tok" in text.lower() else {},
     "year": lambda text, _: {"year": next(iter(re.findall(r"(?:19|20)\d\d", text)), None)},
     "mlp_gated": lambda text, _: {
@@ -284,6 +308,7 @@ READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]
     },
     **{name: partial(_choice, name) for name in ("optimizer", "schedule", "fabric", "memory_measure")},
     "hardware": _hardware,
+    "accelerator_count": _count,
     "network": _network,
     "precision": _precision,
     "sharding": lambda text, _: {"zero_stage": zero_stage(text), **_shards(text), **offloaded(text)},
@@ -336,8 +361,8 @@ def read_notes(row: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> read_notes({"note": "DeepEP; capacity factor 1.25; gradient accumulation 4"})
     {'dispatched_once': 1.0, 'expert_imbalance': 1.25, 'gradient_accumulation_steps': 4.0}
-    >>> read_notes({"note": "DeepEP", "dispatched_once": None})
-    {}
+    >>> read_notes({"note": "DeepEP", "dispatched_once": None}), read_notes({"sharding": "TP=8 x PP 4, EP8"})
+    ({}, {'tp': 8.0, 'pp': 4.0, 'ep': 8.0})
     >>> read_notes({"note": "zero-bubble (ZB-1p)"}), read_notes({"group": "zerobubble", "note": "plain 1F1B"})
     ({'schedule': 'zb1p'}, {})
     """

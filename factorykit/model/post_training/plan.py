@@ -17,13 +17,11 @@ from factorykit.data.identifiers import identify
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import post_training as formulas
 from factorykit.model.post_training.predict import TIMES, predicted
-from factorykit.model.post_training.rows import LAYOUT, NAMES, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
+from factorykit.model.post_training.rows import LAYOUT, OFFLINE, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
 from factorykit.model.scenario.accelerators import accelerator as specification
 from factorykit.model.serving.plan import named_model
-from factorykit.model.serving.points import FORMATS, word_of
+from factorykit.model.serving.points import ALGORITHMS, FORMATS, word_of
 
-OFFLINE: Final = ("sft", "dpo")
-"""Algorithms that train on given sequences: no rollouts, no exchange of weights."""
 WIDTHS: Final = tuple(float(2**power) for power in range(6))
 """Tensor parallelism of a rollout replica."""
 TRAINERS: Final = (1.0, 2.0, 3.0, *(part * 2.0**power for power in range(18) for part in range(4, 8)))
@@ -154,7 +152,7 @@ def post_train(
     need("numpy")
     _, shape = named_model(model)
     words = {"accelerator": identify("accelerator", accelerator)}
-    algorithm = words["algorithm"] = word_of("algorithm", algorithm, NAMES)
+    algorithm = words["algorithm"] = word_of("algorithm", algorithm, ALGORITHMS)
     words |= {"precision": one_of("precision", word_of("precision", precision, FORMATS), ("bf16", "fp8"))}
     if teacher is not None and algorithm != "distillation":
         raise ScenarioError(f"teacher needs algorithm = 'distillation', got {algorithm!r}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import arguments, catalogue
-from factorykit.model.post_training.rows import Step, read_step
+from factorykit.formulas.step.interval import NORMAL_95
+from factorykit.model.post_training.rows import ASSUMED, Step, read_step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,18 +62,9 @@ def times(part: Mapping[str, Any], constants: Mapping[str, float]) -> dict[str, 
     return {name: values[name] for name in TIMES}
 
 
-class Published(NamedTuple):
-    """Published steps that can be predicted: arrays of their parts, times and configurations."""
-
-    rows: list[int]
-    part: dict[str, np.ndarray]
-    measured: np.ndarray
-    configurations: list[str]
-
-
 @cache
-def published() -> Published:
-    """Return the steps of the table rl_steps that state all that a prediction needs."""
+def published() -> tuple[list[int], dict[str, np.ndarray], np.ndarray, list[str]]:
+    """Return numbers, parts, times and configurations of the steps of rl_steps that state all that is needed."""
     import numpy as np
 
     numbers, steps, measured, configurations = [], [], [], []
@@ -84,33 +77,27 @@ def published() -> Published:
         measured.append(row["step_time_s"])
         configurations.append(" ".join(str(row[name]) for name in ("model", "gpus", "policy")))
     part = {name: np.array([float(step[name]) for step in steps]) for name in steps[0]}
-    return Published(numbers, part, np.array(measured), configurations)
+    return numbers, part, np.array(measured), configurations
 
 
 def fit(without: str | None = None) -> dict[str, float]:
     """Return the constants that published steps and the defaults support best, without one configuration.
 
-    Gauss-Newton steps on logarithms; residuals beyond 1.5 standard deviations weigh less.
+    Least squares of logarithms; residuals beyond 1.5 standard deviations weigh less.
     """
     import numpy as np
+    from scipy.optimize import least_squares
 
-    known = published()
-    kept = np.array([name != without for name in known.configurations])
-    part, measured = {name: values[kept] for name, values in known.part.items()}, known.measured[kept]
+    _, parts_of, times_of, configurations = published()
+    kept = np.array([name != without for name in configurations])
+    part, measured = {name: values[kept] for name, values in parts_of.items()}, times_of[kept]
     prior = np.log([float(quantity(name).default or 1.0) for name in CONSTANTS])
-    width = np.array(list(CONSTANTS.values()))
 
     def residual(point: np.ndarray) -> np.ndarray:
         step_s = times(part, dict(zip(CONSTANTS, np.exp(point), strict=True)))["post_training_step_s"]
-        return np.log(measured / step_s) / NOISE
+        return np.append(np.log(measured / step_s) / NOISE, (point - prior) / [*CONSTANTS.values()])
 
-    point = prior
-    for _ in range(20):
-        left = residual(point)
-        slope = np.column_stack([(residual(point + 1e-4 * axis) - left) / 1e-4 for axis in np.eye(len(prior))])
-        weight = np.minimum(1.0, 1.5 / np.maximum(np.abs(left), 1e-9))[:, None]
-        normal = slope.T @ (weight * slope) + np.diag(width**-2)
-        point = point - np.linalg.solve(normal, slope.T @ (weight[:, 0] * left) + (point - prior) / width**2)
+    point = least_squares(residual, prior, loss="huber", f_scale=1.5).x
     return {name: float(value) for name, value in zip(CONSTANTS, np.exp(point), strict=True)}
 
 
@@ -128,30 +115,27 @@ def left_out() -> tuple[np.ndarray, float]:
     """
     import numpy as np
 
-    known = published()
-    seconds = np.empty(len(known.measured))
-    for name in dict.fromkeys(known.configurations):
-        kept = np.array([configuration == name for configuration in known.configurations])
-        part = {key: values[kept] for key, values in known.part.items()}
-        seconds[kept] = times(part, fit(name))["post_training_step_s"]
-    residual = np.sort(np.abs(np.log(known.measured / seconds)))
+    _, parts_of, measured, configurations = published()
+    seconds = np.empty(len(measured))
+    for name in dict.fromkeys(configurations):
+        kept = np.array(configurations) == name
+        seconds[kept] = times({key: values[kept] for key, values in parts_of.items()}, fit(name))[TIMES[-1]]
+    residual = np.sort(np.abs(np.log(measured / seconds)))
     order = min(int(np.ceil(0.9 * (len(residual) + 1))), len(residual))
     return seconds, float(residual[order - 1])
 
 
 def predicted(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """Return parts, times and the 90 % interval of the step time of each step."""
-    half = left_out()[1]
     rows = []
     for step in steps:
         part = parts(step)
         durations = times(part, fitted())
+        half = math.hypot(left_out()[1], *(NORMAL_95 * ASSUMED[name] for name in step.assumed))
         rows.append({**part, **durations, **interval(durations["post_training_step_s"], half)})
     return rows
 
 
 def interval(seconds: float, half: float) -> dict[str, float]:
     """Return the bounds of a 90 % interval around a step time."""
-    import math
-
     return {"step_s": seconds, "step_low_s": seconds * math.exp(-half), "step_high_s": seconds * math.exp(half)}

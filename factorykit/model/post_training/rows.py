@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from factorykit.core.errors import ScenarioError
+from factorykit.engine.evaluate import evaluate
 from factorykit.model.performance.search import search
-from factorykit.model.scenario.architectures import architecture
-from factorykit.model.serving.points import architecture_of, chip, hardware, number_in, word_of
+from factorykit.model.serving.points import ALGORITHMS, OTHER, chip, hardware, model_of, number_in, word_of
 
 PROMPT_TOKENS: Final = 110.0
 """Mean tokens of a prompt of the published rows: tokens per second times time, less the samples."""
@@ -19,8 +20,12 @@ LAYOUT: Final = ("tensor_parallel", "context_parallel", "expert_parallel", "pipe
 PASSES: Final = {"grpo": 2.0, "dapo": 1.0, "ppo": 4.0, "sft": 0.0, "dpo": 1.0, "distillation": 1.0}
 """Forward passes over each sample: old policy and reference; without reference; with critic and reward model; of the
 reference of preferences; of the teacher."""
-NAMES: Final = {**{name: name for name in PASSES}, "grpo": "grpo|swe"}
-"""Patterns of the algorithms' names; published rows also name one by its task."""
+OFFLINE: Final = ("sft", "dpo")
+"""Algorithms that train on given sequences."""
+ASSUMED: Final = {"generation_tp_pp": 0.1, "model": 0.2, "algorithm": 0.2}
+"""What a row may lack, and the standard deviation of the logarithm of a step time without it."""
+WEIGHTS: Final = 4.0
+"""Bytes of memory for each parameter of a rollout replica, half of it for its cache."""
 
 
 class Step(NamedTuple):
@@ -29,53 +34,52 @@ class Step(NamedTuple):
     rollout: dict[str, Any] | None
     trainer: dict[str, Any]
     step: dict[str, Any]
+    assumed: tuple[str, ...] = ()
 
 
 def read_step(row: Mapping[str, Any]) -> Step:
-    """Return a row of the table rl_steps in the vocabulary.
-
-    Raises
-    ------
-    FactorykitError
-        If its model or chip is unknown, or a column that decides the time is missing.
-    """
-    limit = number_in(row, "train_max_sequence_length", None)
-    lengths = (
-        number_in(row, "prompt_mean_sequence_length", PROMPT_TOKENS),
-        number_in(row, "generation_mean_sequence_length", None),
-    )
-    model = architecture_of(re.sub(r"(?i)(\d+B)-?A?\d+[AB]+$", r"\1", str(row.get("model"))))
-    section = str(row.get("section"))
-    policy = str(row.get("policy") or "on policy")
-    lag = re.match(r"(\d*\.?\d+)[- ]step", policy.lower())
-    if not lag and not re.match("on|sync", policy.lower()):
+    """Return a row of the table rl_steps in the vocabulary; raise if a column that decides the time is missing."""
+    prompt = number_in(row, "prompt_mean_sequence_length", PROMPT_TOKENS)
+    answer = number_in(row, "generation_mean_sequence_length", None)
+    key, shape = model_of({**row, "model_path": row.get("model")})
+    section, policy = str(row.get("section")), str(row.get("policy") or "on policy").lower()
+    lag = re.search(r"\d*\.?\d+", policy) or re.search(r"\bone\b|async|off", policy)
+    if not lag and not re.match("on|sync|coloc", policy):
         raise ScenarioError(f"policy must be 'On policy' or give its lag, such as '1-step Off', got {policy!r}")
-    off = float(lag[1]) if lag else 0.0
-    gpus, samples = number_in(row, "gpus", None), number_in(row, "generation_global_batch", None)
+    off = 0.0 if not lag else float(lag[0]) if lag[0][-1].isdigit() else 1.0
+    gpus = number_in(row, "gpus", None)
+    samples = number_in(row, "prompts" if row.get("prompts") else "generation_global_batch", None)
+    samples *= number_in(row, "samples_per_prompt") if row.get("prompts") else 1.0
     share = gpus if off == 0.0 else gpus / 2.0
-    rollouts = number_in(row, "rollout_gpus", share)
-    layout = re.findall(r"\d+", str(row.get("generation_tp_pp") or ""))
+    rollouts, accelerator = number_in(row, "rollout_gpus", share), str(chip(section)["accelerator"])
+    algorithm = word_of("algorithm", row.get("algorithm"), ALGORITHMS, OTHER)
+    least = evaluate(shape, ("parameters",))["parameters"] * WEIGHTS / memory_of(accelerator)
+    layout = re.findall(r"\d+", str(row.get("generation_tp_pp") or 2 ** max(math.ceil(math.log2(least)), 0)))
     if not layout or not 1.0 <= float(layout[0]) <= rollouts:
         given = row.get("generation_tp_pp")
         raise ScenarioError(f"generation_tp_pp must begin with 1 to {rollouts:g}, such as '[1,1]', got {given!r}")
-    trained = re.findall(r"[\w/]+", str(row.get("train_tp_cp_ep_pp_vpp") or ""))
-    stages = trained[max(3, len(trained) - 2)] if len(trained) > 3 else None
-    algorithm = word_of("algorithm", row.get("algorithm") or "grpo", NAMES)
-    return step_of(
-        architecture(model),
-        str(chip(section)["accelerator"]),
-        "fp8" if "FP8" in section else "bf16",
+    text = str(row.get("train_tp_cp_ep_pp_vpp") or "").lower()
+    named = dict(re.findall(r"([tcep]p)\D{0,3}(\d+)", text))
+    trained = [named.get(f"{name}p", "1") for name in "tcep"] if named else re.findall(r"[\w/]+", text)
+    degrees = [*trained[:3], *trained[max(3, len(trained) - 2) :][:1]]
+    complete = len(degrees) == len(LAYOUT) and "".join(degrees).isdigit()
+    step = step_of(
+        shape,
+        accelerator,
+        "fp8" if re.search("(?i)fp8", f"{section} {row.get('precision')}") else "bf16",
         trainer_accelerators=number_in(row, "trainer_gpus", share),
         rollout_accelerators=rollouts,
-        rollout_tensor_parallel=float(layout[0]),
-        trainer_layout=dict(zip(LAYOUT, map(float, (*trained[:3], stages)), strict=True)) if stages else {},
+        rollout_tensor_parallel=0.0 if algorithm in OFFLINE else float(layout[0]),
+        trainer_layout=dict(zip(LAYOUT, map(float, degrees), strict=True)) if complete else {},
         samples=samples,
         batch=number_in(row, "train_global_batch", samples),
-        lengths=(*lengths, limit),
+        lengths=(prompt, answer, number_in(row, "train_max_sequence_length", None)),
         policy_lag_steps=off,
-        forward_passes=PASSES[algorithm],
+        forward_passes=PASSES.get(algorithm, PASSES["grpo"]),
         trained_models=2.0 if algorithm == "ppo" else 1.0,
     )
+    read = {"model": key, "algorithm": algorithm, "generation_tp_pp": row.get("generation_tp_pp") or OTHER}
+    return step._replace(assumed=tuple(name for name, word in read.items() if word == OTHER))
 
 
 def step_of(

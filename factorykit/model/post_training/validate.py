@@ -12,6 +12,7 @@ from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.post_training.predict import interval, left_out, predicted, published
 from factorykit.model.post_training.rows import read_step
+from factorykit.model.serving.points import renamed
 
 
 def validate_post_training(rows: Any = None) -> pl.DataFrame:
@@ -20,21 +21,22 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
     Parameters
     ----------
     rows
-        A polars frame with columns of the ``rl_steps`` table; measured columns may be missing. By default the shipped
-        table, each step predicted with constants that were found without its configuration (model, accelerators and
-        policy).
+        A polars frame with columns of the ``rl_steps`` table or usual other names of them; measured columns may be
+        missing. By default the shipped table, each step predicted with constants that were found without its
+        configuration (model, accelerators and policy).
 
     Returns
     -------
     polars.DataFrame
         One row each, in the order given: ``id`` (the number of the row where the frame has none), ``step_s``,
         ``step_low_s`` and ``step_high_s`` [s] (bounds of the 90 % interval), ``measured_s`` [s], ``error`` (predicted
-        over measured, less one), and ``reason``, why a row has no prediction.
+        over measured, less one), ``assumed`` (columns that the row lacks and words that are unknown, with which the
+        interval is wider), and ``reason``, why a row has no prediction.
 
     Raises
     ------
     ScenarioError
-        If ``rows`` is no frame, is empty, or has neither a model nor a section.
+        If ``rows`` is no frame, is empty, or has no model or chip.
 
     Examples
     --------
@@ -49,24 +51,20 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
     frame = table("rl_steps").collect() if rows is None else validation.frame("rows", rows)
     if frame.is_empty():
         raise ScenarioError("rows must have at least one row, got none")
-    if not {"model", "section"} <= set(frame.columns):
-        raise ScenarioError("rows must have the columns of the table rl_steps, at least model and section")
+    frame = renamed(frame, "rl_steps")[1]
     without, half = left_out()
-    apart = dict(zip(published().rows, without, strict=True)) if rows is None else {}
+    apart = dict(zip(published()[0], without, strict=True)) if rows is None else {}
     results = []
     for number, row in enumerate(frame.iter_rows(named=True)):
         found: dict[str, Any] = {"id": str(row.get("id") or number), "measured_s": row.get("step_time_s")}
         try:
-            found |= interval(float(apart[number]), half) if number in apart else _alone(row)
+            step = read_step(row)
+            found["assumed"] = ", ".join(step.assumed) or None
+            found |= interval(float(apart[number]), half) if number in apart else predicted([step])[0]
         except (FactorykitError, ValueError, TypeError) as error:
             found["reason"] = str(error)
         results.append(found)
     numbers = ("step_s", "step_low_s", "step_high_s", "measured_s")
-    schema = {"id": pl.String, **dict.fromkeys(numbers, pl.Float64), "reason": pl.String}
-    compared = pl.DataFrame(results, schema=schema, strict=False)
-    return compared.select("id", *numbers, (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"), "reason")
-
-
-def _alone(row: dict[str, Any]) -> dict[str, float]:
-    prediction = predicted([read_step(row)])[0]
-    return {name: prediction[name] for name in ("step_s", "step_low_s", "step_high_s")}
+    schema = {"id": pl.String, **dict.fromkeys(numbers, pl.Float64), "assumed": pl.String, "reason": pl.String}
+    error = (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error")
+    return pl.DataFrame(results, schema=schema, strict=False).select("id", *numbers, error, "assumed", "reason")

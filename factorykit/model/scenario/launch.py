@@ -38,8 +38,8 @@ def launch(settings: Any, framework: str) -> str:
     settings
         Result of :func:`factorykit.plan` or :func:`factorykit.serve`, or the quantities of a layout as a mapping.
     framework
-        For training megatron_lm, megatron_bridge, torchtitan or maxtext, for serving vllm, sglang or trtllm: those of the table
-        ``launch_options``.
+        For training megatron_lm, megatron_bridge, torchtitan or maxtext, for serving vllm, sglang or trtllm: those of
+        the table ``launch_options``.
 
     Returns
     -------
@@ -84,16 +84,6 @@ def launch(settings: Any, framework: str) -> str:
     is_batch = "$HEAD_NODE" in command
     head = ["#!/bin/bash", *([BATCH.format(**values)] if is_batch else []), *lines, "set -eu"]
     return "\n".join([*head, *([HEAD_NODE] if is_batch else []), f"exec {command} \\", "  ${OPTIONS:-}"]) + "\n"
-
-
-def schedules(framework: str) -> list[str]:
-    """Return the pipeline schedules that a framework has options for; none where the table lists no options of it.
-
-    >>> schedules("megatron_lm"), schedules("nemo")
-    (['interleaved', '1f1b'], [])
-    """
-    rows = table("launch_options").filter(framework=framework, quantity="schedule").collect()
-    return rows["condition"].str.extract(r"schedule=(\w+)").unique(maintain_order=True).to_list()
 
 
 def _values(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> dict[str, Any]:

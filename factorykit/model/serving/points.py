@@ -7,35 +7,42 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from functools import cache
+from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from factorykit.core.errors import ScenarioError, UnknownName, short_repr, unknown_name_message
+import polars as pl
+
+from factorykit.core import errors
+from factorykit.core.errors import ScenarioError, UnknownName, short_repr
+from factorykit.core.text_io import package_rows
 from factorykit.core.vocabulary import quantity
-from factorykit.data.identifiers import accelerator_in, identify
+from factorykit.data.identifiers import accelerator_in, identify, known_key
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chips
+from factorykit.model.performance.run_architectures import completed_shape, quantities
+from factorykit.model.performance.run_cells import SEQUENCE_K, read_row
+from factorykit.model.performance.source_terms import number as number_of
 from factorykit.model.scenario.architectures import architecture
 
-RENAMED: Final = (
-    (r"[^a-z0-9]+", "_"),
-    (r"llama_?(\d)(_[13])?_(\d+)b", r"llama\1_\3b"),
-    (r"^deepseek_(r1(?!_distill)|v3_1|v3).*", "deepseek_v3"),
-    (r"^(kimi_k2|minimax_m2|glm_5).*", r"\1"),
-    (r"^gpt_?oss", "gpt_oss"),
-    (r"_a\d+b", ""),
-)
-"""Spellings of models that share an architecture of the tables."""
 WEIGHT_BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5625, "int4": 0.5625}
 """Bytes of a stored weight with its scales, by number format."""
-ENGINES: Final = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm|tensorrtllm|dynamotrt"}
-FORMATS: Final = {"bf16": "[fpt]16", "int8": "int8|w8a", "fp8": "fp8|e4m3", "int4": "int4|w4a|awq|gptq", "fp4": "fp4"}
-MODES: Final = {"agg": "agg", "disagg": "disagg"}
-"""Engines, number formats and modes, with patterns of their spellings in lower case without punctuation."""
+WORDS: Final = package_rows(Path(__file__).with_name("words.csv"))
+ENGINES, FORMATS, PUBLISHED, MODES, SCENARIOS, ALGORITHMS = (
+    {row["word"]: row["pattern"] for row in WORDS if row["kind"] == kind}
+    for kind in ("engine", "precision", "published", "mode", "scenario", "algorithm")
+)
+"""Known words (``PUBLISHED`` are formats of published weights other than 16 bits), and patterns of their spellings in
+lower case without punctuation; algorithms stand for others that need the same passes and models."""
+OTHER: Final = "other"
+"""Word of an engine, a chip or a model that has no measured points: its residual is that of all, less certain."""
 SERVER: Final = 8.0
 """Accelerators of one server, the most of a worker that shares them between prompts and decode."""
 PCIE, NETWORK = 6.4e10, 5e10
 """Rates of links of chips that the table links lacks: PCIe 5 and a port of 400 Gb/s. [byte/s]"""
+COLUMNS: Final = package_rows(Path(__file__).with_name("columns.csv"))
+"""Columns of the tables that rows of users may have: whether they are needed, and a pattern of their other names."""
 NEEDED: Final = ("peak_16bit_flop_per_s", "accelerator_memory_bytes", "memory_bytes_per_s")
 TRIAL_DAYS: Final = 14
 """Most days by which a recipe is measured before its first use."""
@@ -54,13 +61,44 @@ class Point(NamedTuple):
     load: dict[str, float]
 
 
-def word_of(kind: str, stated: object, known: Mapping[str, str]) -> str:
-    """Return the last of the known words whose pattern a text has, without case and punctuation."""
-    plain = re.sub(r"[^a-z0-9]", "", stated.lower()) if isinstance(stated, str) else ""
-    found = [name for name, spellings in known.items() if re.search(spellings, plain)]
-    if not found:
-        raise UnknownName(unknown_name_message(kind, stated, known))
+def word_of(kind: str, stated: object, known: Mapping[str, str], default: str | None = None) -> str:
+    """Return the last of the known words whose pattern a text has, without case and punctuation, or the default."""
+    plain = _plain(stated) if isinstance(stated, str) else ""
+    found = [default, *(name for name, spellings in known.items() if re.search(spellings, plain))]
+    if found[-1] is None:
+        raise UnknownName(errors.unknown_name_message(kind, stated, known))
     return found[-1]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def renamed(frame: pl.DataFrame, *tables: str) -> tuple[str, pl.DataFrame]:
+    """Return the table whose needed columns a frame has, and the frame with its names; warn of misspelt others."""
+    found = []
+    for name in tables:
+        left = {_plain(column): column for column in frame.columns if column not in table(name).collect_schema()}
+        rows = [row for row in COLUMNS if row["table"] == name and row["column"] not in frame.columns]
+        names = {}
+        for row in rows:
+            pattern = f"{_plain(row['column'])}|{row['other_names']}"
+            if alias := next((plain for plain in left if re.fullmatch(pattern, plain)), None):
+                names[left.pop(alias)] = row["column"]
+        lacking = [row["column"] for row in rows if row["needed"] and row["column"] not in names.values()]
+        needed = sum(bool(row["needed"]) for row in COLUMNS if row["table"] == name)
+        found.append((len(lacking) / needed, -len(names), name, names, lacking, left))
+    *_, name, names, lacking, left = min(found, key=itemgetter(0, 1))
+    if lacking:
+        missing, given = ", ".join(lacking), ", ".join(frame.columns)
+        raise ScenarioError(f"rows must have the columns of the table {name}; missing are {missing}, got {given}")
+    frame = frame.rename(names)
+    known = {row["column"] for row in COLUMNS if row["table"] == name}
+    missing = {column.removeprefix("silicon_"): column for column in sorted(known.difference(frame.columns))}
+    for column in set(left.values()) - known:
+        if close := errors.nearest(column.removeprefix("silicon_"), missing, errors.MISSPELT_SIMILARITY):
+            errors.warn(f"column {column} is not read; nearest is {missing[close]!r}")
+    return name, frame
 
 
 @cache
@@ -71,8 +109,8 @@ def architecture_of(model: str) -> str:
     ('llama3_70b', 'qwen3_235b')
     """
     name = model.rpartition("/")[2].lower()
-    for pattern, new in RENAMED:
-        name = re.sub(pattern, new, name)
+    for row in WORDS:
+        name = re.sub(row["pattern"], row["word"], name) if row["kind"] == "model" else name
     known = table("architectures").collect()["architecture"].to_list()
     found = [key for key in known if name == key or name.startswith(f"{key}_")]
     return max(found, key=len) if found else identify("architecture", model)
@@ -87,26 +125,26 @@ def chip(stated: str) -> dict[str, Any]:
     """
     for row in table("serving_devices").collect().iter_rows(named=True):
         if row["named"] in stated.lower():
-            unknown = dict.fromkeys(("peak_fp8_flop_per_s", "peak_fp4_flop_per_s", "scale_up_bytes_per_s"))
-            return {"accelerator": row["serving_device"], **unknown, **row}
+            return {"accelerator": row["serving_device"], **row}
     return dict(chips()[accelerator_in(stated.replace("_", " "))])
 
 
 def number_format(row: Mapping[str, Any]) -> str:
     """Return the number format of the weights, of the columns that state it or of the name of the model."""
-    words = (row.get("moe_quant_mode"), row.get("gemm_quant_mode"), row.get("precision"), row.get("weight_data_types"))
+    words = (row.get(name) for name in ("moe_quant_mode", "gemm_quant_mode", "precision", "weight_data_types"))
+    stated = " ".join(str(word) for word in words if word not in (None, "", "auto"))
     name = str(row.get("model_path") or row.get("benchmark"))
-    default = f"{name} {'fp4' if 'gpt-oss' in name.lower() else 'bf16'}"
-    return word_of("precision", " ".join(str(word) for word in words if word) or default, FORMATS)
+    return word_of("precision", stated or f"{name} {word_of('format', name, PUBLISHED, 'bf16')}", FORMATS)
 
 
 def number_in(row: Mapping[str, Any], name: str, default: float | None = 1.0) -> float:
     """Return a cell, a number or its text, above 0; exports write 0 for the experts of a model that has none."""
     value = row.get(name)
-    if default is not None and value in (None, "", 0.0 if "moe" in name else None):
+    if default is not None and value in (None, "", 0.0 if re.search("moe|draft", name) else None):
         return default
     try:
-        number = float(value)  # type: ignore[arg-type]
+        text = re.sub(r"(?i)^[a-z_]+[ =:_-]*(?=\d)| ?[a-z]{2,}$", "", value.strip()) if isinstance(value, str) else None
+        number = float(value) if text is None else number_of(text, SEQUENCE_K) or math.nan  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
     if not 0.0 < number < math.inf:
@@ -117,10 +155,10 @@ def number_in(row: Mapping[str, Any], name: str, default: float | None = 1.0) ->
 
 def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
     """Return what a formula needs of a chip at one number format; without FP4 units it treats FP4 weights as INT4."""
-    if missing := [name for name in NEEDED if not specification[name]]:
+    if missing := [name for name in NEEDED if not specification.get(name)]:
         raise ScenarioError(f"{specification['accelerator']}: the tables have no {', '.join(missing)}")
-    peak = float(specification["peak_16bit_flop_per_s"])
-    eight, four = (specification[f"peak_{name}_flop_per_s"] for name in ("fp8", "fp4"))
+    peak, link = float(specification["peak_16bit_flop_per_s"]), specification.get("scale_up_bytes_per_s")
+    eight, four = (specification.get(f"peak_{name}_flop_per_s") for name in ("fp8", "fp4"))
     peaks = {"fp8": float(eight or peak), "int8": float(eight or peak), "fp4": float(four or peak)}
     return {
         "peak_flop_per_s": peaks.get(width, peak),
@@ -130,7 +168,7 @@ def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
         "accelerator_memory_bytes": float(specification["accelerator_memory_bytes"]),
         "memory_bytes_per_s": float(specification["memory_bytes_per_s"]),
         "scale_up_domain": float(specification.get("scale_up_domain") or SERVER),
-        "scale_up_bytes_per_s": float(specification["scale_up_bytes_per_s"] or specification.get("fallback") or PCIE),
+        "scale_up_bytes_per_s": float(link or specification.get("fallback") or PCIE),
         "scale_out_bytes_per_s": float(specification.get("scale_out_bytes_per_s") or NETWORK),
     }
 
@@ -189,20 +227,16 @@ def published(row: Mapping[str, Any], words: Mapping[str, str], concurrency: flo
         layout = _layout(row, "") if candidates else {}
         size = math.prod(layout.get(name, 1.0) for name in ("tensor_parallel", "attention_data_parallel"))
         agreeing = [recipe for recipe in candidates if recipe["sizes"][0] == size]
-    if not agreeing:
-        return []
     version, measured = row.get("backend_version"), _measured_on(row)
     latest = _day(measured or "2100-01") + TRIAL_DAYS
-    agreeing = [recipe for recipe in agreeing if _day(recipe["first_used"]) <= latest] or agreeing
-    agreeing = _nearest(agreeing, [abs(math.log(recipe["concurrency"] / concurrency)) for recipe in agreeing])
-    agreeing = [recipe for recipe in agreeing if version and recipe.get("engine_version") == version] or agreeing
-    days = [abs(_day(measured) - _day(recipe["first_used"])) if measured else 0.0 for recipe in agreeing]
-    return _nearest(agreeing, days)
 
+    def distance(recipe: Mapping[str, Any]) -> tuple[bool, float, bool, float]:
+        later, load = _day(recipe["first_used"]) > latest, abs(math.log(recipe["concurrency"] / concurrency))
+        days = abs(_day(measured) - _day(recipe["first_used"])) if measured else 0.0
+        return later, load, not version or recipe.get("engine_version") != version, days
 
-def _nearest(rows: list[dict[str, Any]], distances: list[float]) -> list[dict[str, Any]]:
-    least = min(distances)
-    return [row for row, distance in zip(rows, distances, strict=True) if distance == least]
+    least = min(map(distance, agreeing), default=None)
+    return [recipe for recipe in agreeing if distance(recipe) == least]
 
 
 def _measured_on(row: Mapping[str, Any]) -> str | None:
@@ -222,7 +256,7 @@ def _with_recipes(row: Mapping[str, Any], found: list[dict[str, Any]]) -> dict[s
     names = [name for name in found[0] if name.startswith(SIDES)] if unknown_layout else []
     means = {name: math.exp(sum(math.log(recipe[name]) for recipe in found) / len(found)) for name in names}
     unknown = {f"{side}_moe_tp_size": None for side in SIDES} if means else {}
-    return {**row, **means, **unknown, "draft_tokens": drafts}
+    return {**row, **means, **unknown, "draft_tokens": number_in(row, "draft_tokens", drafts)}
 
 
 def _layout(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
@@ -264,7 +298,8 @@ def _concurrency(row: Mapping[str, Any], *, separate: bool) -> float:
         return float(known[1])
     prefix = "decode_" if separate else ""
     workers = number_in(row, "decode_num_workers") if separate else 1.0
-    return number_in(row, f"{prefix}batch_size", None) * number_in(row, f"{prefix}attention_dp_size") * workers
+    load = f"{prefix}batch_size" if row.get(f"{prefix}batch_size") else "concurrency"
+    return number_in(row, load, None) * number_in(row, f"{prefix}attention_dp_size") * workers
 
 
 @cache
@@ -274,23 +309,47 @@ def shape(model: str) -> dict[str, float]:
     return {**evaluate(known, ("attention_layers", "ffn_layers")), **known}
 
 
-def read_point(row: Mapping[str, Any]) -> Point:
-    """Return a row of the table serving_points in the vocabulary.
+@cache
+def similar(total: float, active: float) -> dict[str, float]:
+    """Return the known shape of the most similar parameters, its layers in proportion; its heads share their keys."""
+    known = pl.DataFrame([shape(name) for name in table("architectures").collect()["architecture"]])
+    found = evaluate(known, ("parameters", "active_parameters")).filter(pl.col("kv_heads") < pl.col("attention_heads"))
+    miss = (pl.col("parameters") / total).log().abs() + (pl.col("active_parameters") / active).log().abs()
+    best = found.sort(miss).row(0, named=True)
+    scaled = {name: best[name] * total / best["parameters"] for name in known.columns if name.endswith("layers")}
+    return {**{name: best[name] for name in known.columns}, **scaled}
 
-    Raises
-    ------
-    FactorykitError
-        If a word of it is unknown, a length or the load is missing, or a number is invalid.
-    """
-    if missing := [name for name in ("backend", "system", "model_path", "isl", "osl") if row.get(name) is None]:
+
+def model_of(row: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    """Return the key and the shape of a model; of an unknown one by the row's columns, or by the sizes in its name."""
+    try:
+        key = architecture_of(str(row["model_path"]))
+        return key, shape(key)
+    except UnknownName:
+        if row.get("layers") and row.get("hidden"):
+            found = quantities(completed_shape(read_row({**row, "model": "", "seq_len": 1.0}), []), [])
+            return OTHER, {name: float(found[name] or 0.0) for name in shape("llama3_8b")}
+        sizes = re.findall(r"(?i)(?<![a-z0-9.])a?(\d+\.?\d*)b(?![a-z])", str(row["model_path"]))
+        if not sizes:
+            raise
+        return OTHER, similar(max(map(float, sizes)) * 1e9, min(map(float, sizes)) * 1e9)
+
+
+def read_point(row: Mapping[str, Any]) -> Point:
+    """Return a row of the table serving_points in the vocabulary; raise if a word or a number cannot be read."""
+    if missing := [name for name in ("system", "model_path") if row.get(name) is None]:
         raise ScenarioError(f"{missing[0]} must be given")
     row = {**row, "mode": word_of("mode", row.get("mode") or "agg", MODES)}
-    row |= {name: quantity(long).check(row[name]) for name, long in (("isl", "input_tokens"), ("osl", "output_tokens"))}
-    specification, width = chip(str(row["system"])), number_format(row)
-    model = architecture_of(str(row["model_path"]))
-    words = {"engine": word_of("engine", row["backend"], ENGINES), "chip": str(specification["accelerator"])}
+    for name, long in (("isl", "input_tokens"), ("osl", "output_tokens")):
+        row[name] = quantity(long).check(number_in(row, name, None))
+    stated = {**row, "accelerator": known_key("accelerator", row["system"]) or OTHER}
+    specification = stated if all(map(row.get, NEEDED)) else chip(str(row["system"]))
+    (model, sizes), width = model_of(row), number_format(row)
+    words = {"engine": word_of("engine", row.get("backend"), ENGINES, OTHER), "chip": str(specification["accelerator"])}
     words |= {"model": model, "mode": "agg", "format": width}
     separate = row["mode"] == "disagg"
+    tensor = number_in(row, "accelerators") / number_in(row, "attention_dp_size") / number_in(row, "pp_size")
+    row["tp_size"] = number_in(row, "tp_size", tensor)
     concurrency = _concurrency(row, separate=separate)
     found = published(row, words, concurrency)
     size = number_in(row, "tp_size") * number_in(row, "attention_dp_size")
@@ -303,15 +362,14 @@ def read_point(row: Mapping[str, Any]) -> Point:
         words["mode"] = "disagg" if exact else "disagg_open"
     row = _with_recipes(row, found)
     prefill_workers, workers = (number_in(row, f"{side}_num_workers") if separate else 1.0 for side in SIDES)
-    common = {**shape(model), **hardware(specification, width)}
+    common = {**sizes, **hardware(specification, width)}
     common |= {"input_tokens": row["isl"], "output_tokens": row["osl"], "draft_tokens": row["draft_tokens"]}
     decode = {**common, **_layout(row, "decode_" if separate else "")}
-    tensor, heads, most = decode["tensor_parallel"], decode["attention_heads"], max(common["scale_up_domain"], SERVER)
-    if not separate and (heads % tensor or tensor > most):
-        raise ScenarioError(
-            f"tp_size = {tensor:g} must divide the {heads:g} attention heads of {model} and be at most {most:g}, the "
-            f"{words['chip']} of a node; give pp_size for a pipeline of nodes"
-        )
+    tensor, heads = decode["tensor_parallel"], decode["attention_heads"]
+    if not separate and heads % tensor:
+        raise ScenarioError(f"tp_size = {tensor:g} must divide the {heads:g} attention heads of {row['model_path']}")
+    if specification is stated or model == OTHER:
+        evaluate(decode, ("served_weight_bytes",), assume=True)  # raises here where a row contradicts itself
     prefill = {**common, **_layout(row, "prefill_" if separate else "")}
     decode |= {"concurrent_requests": max(concurrency / workers, 1.0), "prefill_separate": float(separate)}
     prefill |= {"concurrent_requests": max(concurrency / prefill_workers, 1.0), "prefill_separate": 0.0}

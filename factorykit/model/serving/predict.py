@@ -15,9 +15,10 @@ from factorykit.formulas import arguments
 from factorykit.formulas.serving import calibration
 from factorykit.formulas.serving.prefill import prefill_backlog_s
 from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving import points
 from factorykit.model.serving.features import tpot_features, ttft_features
-from factorykit.model.serving.points import ENGINES, Point, architecture_of, chip, hardware, number_format, read_point
-from factorykit.model.serving.residual import Process, constants, left_out, precision_of, widened
+from factorykit.model.serving.points import Point, architecture_of, chip, hardware, number_format, read_point
+from factorykit.model.serving.residual import Process, bounded, constants, left_out, precision_of, widened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,6 @@ DECODE: Final = (
     *("requests_in_memory", "replica_accelerators", "served_weight_bytes", "draft_step_tokens"),
 )
 PREFILL: Final = ("time_to_first_token_s", "prefill_s", "replica_accelerators")
-SCENARIOS: Final = ("Offline", "Server", "Interactive")
 BENCHMARK_LAYOUTS: Final = tuple((float(t), float(r)) for t in (1, 2, 4, 8) for r in (64, 256, 1024))
 """Tensor parallelism and concurrent requests of a replica, of which a submission takes the fastest that fits."""
 
@@ -60,7 +60,7 @@ def rows_of(points: Sequence[Point]) -> Rows:
 
 def _of_engine(words: Sequence[Mapping[str, str]], name: str) -> list[float]:
     """Return a constant of each row's engine."""
-    known = {engine: constants(engine)[name] for engine in ENGINES}
+    known = {engine: constants(engine)[name] for engine in {row["engine"] for row in words}}
     return [known[row["engine"]] for row in words]
 
 
@@ -151,7 +151,7 @@ def without(target: str, groups: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return residuals of the shipped rows of a target and half widths, each row without those of its group."""
     words, features, residual = known(target)
     values = constants(target)
-    mean, variance = left_out(precision_of(values, words, features), residual, groups)
+    mean, variance = left_out(precision_of(values, words, features), bounded(values, residual), groups)
     return mean, widened(values, words, variance)
 
 
@@ -190,14 +190,6 @@ def summary(
     return columns | {"tokens_per_s": rate, "tokens_per_s_low": low, "tokens_per_s_high": high}
 
 
-class Submission(NamedTuple):
-    """One benchmark result: words for its family, quantities of a replica, and its accelerators."""
-
-    words: dict[str, str]
-    replica: dict[str, float]
-    accelerators: float
-
-
 @cache
 def benchmarks() -> dict[str, dict[str, float]]:
     """Return the known tokens of a request of the table serving_benchmarks, by architecture."""
@@ -206,13 +198,10 @@ def benchmarks() -> dict[str, dict[str, float]]:
     return {row["architecture"]: {name: row[name] for name in lengths if row[name]} for row in rows}
 
 
-def read_submission(row: Mapping[str, Any]) -> Submission:
-    """Return a row of the table inference_results in the vocabulary; by default in the narrowest format of its chip.
+def read_submission(row: Mapping[str, Any]) -> Point:
+    """Return a row of the table inference_results in the vocabulary, with a replica that decodes.
 
-    Raises
-    ------
-    FactorykitError
-        If its chip or benchmark is unknown.
+    By default it has the narrowest format of its chip; raise if its chip or benchmark is unknown.
     """
     stated = str(row.get("accelerator_stated") or "").partition(",")[0]
     specification = chip(stated.partition("(x")[0] or str(row.get("processor")))
@@ -221,9 +210,8 @@ def read_submission(row: Mapping[str, Any]) -> Submission:
         raise FactorykitError(
             f"benchmark {row['benchmark']!r} has no known lengths; known are {', '.join(benchmarks())}"
         )
-    if (scenario := str(row.get("scenario")).capitalize()) not in SCENARIOS:
-        raise FactorykitError(f"scenario must be one of {', '.join(SCENARIOS)}, got {row.get('scenario')!r}")
-    narrowest = next((name for name in ("fp4", "fp8") if specification[f"peak_{name}_flop_per_s"]), "int8")
+    scenario = points.word_of("scenario", row.get("scenario"), points.SCENARIOS)
+    narrowest = next((name for name in ("fp4", "fp8") if specification.get(f"peak_{name}_flop_per_s")), "int8")
     width = number_format({"weight_data_types": narrowest, **{name: cell for name, cell in row.items() if cell}})
     shape = {name: float(value) for name, value in architecture(model).items()}
     replica = {**shape, **hardware(specification, width), "kv_bytes_per_element": 1.0}
@@ -231,15 +219,15 @@ def read_submission(row: Mapping[str, Any]) -> Submission:
     software = str(row.get("software") or "").partition(" ")[0].strip(",").lower()
     words = {"engine": software, "chip": str(specification["accelerator"]), "model": model, "format": width}
     count = float(row.get("nodes") or 1.0) * float(row.get("accelerators_per_node") or (8.0 if stated else 1.0))
-    return Submission(words | {"mode": scenario}, replica, count)
+    return Point(words | {"mode": scenario}, replica, {}, {"accelerators": count})
 
 
-def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:
+def benchmark_tokens_per_s(submissions: Sequence[Point]) -> np.ndarray:
     """Return the output tokens per second of the fastest replica that fits, over all accelerators of each system."""
     import numpy as np
 
     layouts = pl.DataFrame(BENCHMARK_LAYOUTS, schema=["tensor_parallel", "concurrent_requests"], orient="row")
-    replicas = pl.DataFrame([submission.replica for submission in submissions]).with_row_index("row")
+    replicas = pl.DataFrame([submission.decode for submission in submissions]).with_row_index("row")
     frame = replicas.join(layouts, how="cross")
     outputs = ("requests_in_memory", "time_per_output_token_s", "prefill_s")
     found = frame.hstack(evaluate(frame.drop("row"), outputs, assume=True).select(outputs))
@@ -249,14 +237,14 @@ def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:
     best = (
         found.with_columns(rate=pl.when(fits).then(rate)).group_by("row", maintain_order=True).agg(pl.col("rate").max())
     )
-    return best["rate"].to_numpy() * np.array([submission.accelerators for submission in submissions])
+    return best["rate"].to_numpy() * np.array([submission.load["accelerators"] for submission in submissions])
 
 
-def benchmark_features(submissions: Sequence[Submission]) -> np.ndarray:
+def benchmark_features(submissions: Sequence[Point]) -> np.ndarray:
     """Return the one feature of a submission: the logarithm of its accelerators."""
     import numpy as np
 
-    return np.log2([submission.accelerators for submission in submissions])[:, np.newaxis] / 3.0 - 1.0
+    return np.log2([submission.load["accelerators"] for submission in submissions])[:, np.newaxis] / 3.0 - 1.0
 
 
 def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]:
@@ -274,7 +262,7 @@ def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]
     return [submission.words for submission in ready], benchmark_features(ready), residual
 
 
-def benchmark_rates(submissions: Sequence[Submission], groups: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+def benchmark_rates(submissions: Sequence[Point], groups: Sequence[str] | None = None) -> dict[str, np.ndarray]:
     """Return output tokens per second of submissions with 90 % intervals; of the shipped ones without their groups."""
     import numpy as np
 

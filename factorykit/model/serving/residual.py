@@ -106,6 +106,11 @@ def widened(values: Mapping[str, float], words: Sequence[Mapping[str, str]], var
     return np.maximum(half * np.array(own), LEAST_HALF_WIDTH)
 
 
+def bounded(values: Mapping[str, float], residual: np.ndarray) -> np.ndarray:
+    """Return residuals within the bound of their target, if it has one: first tokens of some rows wait for stalls."""
+    return residual.clip(-values.get("bound", math.inf), values.get("bound", math.inf))
+
+
 def precision_of(values: Mapping[str, float], words: Sequence[Mapping[str, str]], features: np.ndarray) -> np.ndarray:
     """Return the inverse of the covariance of rows with their noise."""
     import numpy as np
@@ -159,6 +164,7 @@ class Process:
         import numpy as np
 
         self.values, self.words, self.features = constants(target), words, features
+        residual = bounded(self.values, residual)
         self.joining = list(range(0, len(words), max(len(words) // JOINING, 1)))
         identity = np.eye(len(self.joining))
         self.joint = np.linalg.cholesky(self._covariance(self.joining, self.joining) + JITTER * identity)

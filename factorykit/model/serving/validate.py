@@ -10,14 +10,15 @@ from typing import Any, Final
 import polars as pl
 
 from factorykit.core import validation
-from factorykit.core.errors import MISSPELT_SIMILARITY, FactorykitError, ScenarioError, nearest, warn
+from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.performance.measured_steps import measured_number, warn_of_lost
 from factorykit.model.serving import predict
-from factorykit.model.serving.points import read_point
+from factorykit.model.serving.points import OTHER, read_point, renamed
+from factorykit.model.serving.residual import FAMILY
 
-COLUMNS: Final = (
+RESULTS: Final = (
     *("ttft_s", "ttft_low_s", "ttft_high_s", "tpot_s", "tpot_low_s", "tpot_high_s"),
     *("tokens_per_s", "tokens_per_s_low", "tokens_per_s_high"),
 )
@@ -30,18 +31,6 @@ MEASURED: Final = {
 READ_AS: Final = {1e-3: ("time_to_first_token_s", "milliseconds"), 1.0: ("output_tokens_per_s", "tokens per second")}
 """Quantity as which a measured cell with a unit is read, and the unit of its column in words, by that scale."""
 FULL: Final = "the weights do not fit into the memory of the stated accelerators; give more accelerators"
-PUBLISHED: Final = {
-    "ID": "id",
-    "Model": "benchmark",
-    "Scenario": "scenario",
-    "Nodes": "nodes",
-    "Accelerator": "accelerator_stated",
-    "a#": "accelerators_per_node",
-    "Processor": "processor",
-    "Software": "software",
-    "Performance_Result": "tokens_per_s",
-}
-"""Columns of MLPerf's own summary and of the table inference_results."""
 
 
 def validate_serving(rows: Any = None) -> pl.DataFrame:
@@ -51,8 +40,10 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     ----------
     rows
         A polars frame with columns of the ``serving_points`` table, or of ``inference_results`` or MLPerf's summary
-        (those with a scenario); measured columns may be missing. By default both shipped tables, each point predicted
-        without the other points of its sweep, each result without its submission's system.
+        (those with a scenario), or with usual other names of them (``engine``, ``input_tokens``, ``tp``); measured
+        columns may be missing. Columns may state the rates and the memory of an unknown chip, and the shape of an
+        unknown model as in ``training_runs``. By default both shipped tables, each point predicted without the other
+        points of its sweep, each result without its submission's system.
 
     Returns
     -------
@@ -60,12 +51,14 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
         One row each, in the order given: ``id``, ``ttft_s``, ``ttft_low_s``, ``ttft_high_s``, ``tpot_s``,
         ``tpot_low_s``, ``tpot_high_s`` [s], ``tokens_per_s`` with ``tokens_per_s_low`` and ``tokens_per_s_high`` [1/s]
         (bounds of 90 % intervals; null are latencies of benchmarks, and ``tpot_s`` of one token), ``ttft_error``,
-        ``tpot_error``, ``tokens_per_s_error`` (predicted over measured, less one), and ``reason`` if not predicted.
+        ``tpot_error``, ``tokens_per_s_error`` (predicted over measured, less one), ``assumed`` (engine, chip or
+        model without measured points, predicted as others on average with a wider interval), and ``reason`` if not
+        predicted.
 
     Raises
     ------
     ScenarioError
-        If ``rows`` is no frame, is empty, or has neither a scenario nor a system.
+        If ``rows`` is no frame, is empty, or lacks columns that a prediction needs.
 
     Notes
     -----
@@ -87,23 +80,9 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     frame = validation.frame("rows", rows).with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None))
     if frame.is_empty():
         raise ScenarioError("rows must have at least one row, got none")
-    frame = frame.rename({old: new for old, new in PUBLISHED.items() if old in frame and new not in frame})
+    of, frame = renamed(frame, "serving_points", "inference_results")
     frame = frame.with_columns([_measured(frame[name], scale) for _, name, scale in MEASURED.values() if name in frame])
-    if "scenario" in frame.columns:
-        _warn_of_misspelt(frame.columns, {*PUBLISHED.values(), "weight_data_types"})
-        return _results(frame, shipped=False)
-    if "system" not in frame.columns:
-        raise ScenarioError("rows must have the columns of the table serving_points or of inference_results")
-    _warn_of_misspelt(frame.columns, {*table("serving_points").collect_schema(), "silicon_data_source", "tokens_per_s"})
-    return _points(frame, shipped=False)
-
-
-def _warn_of_misspelt(columns: list[str], known: set[str]) -> None:
-    """Warn of columns that are not read and nearly have the name of one that is missing."""
-    missing = {name.removeprefix("silicon_"): name for name in sorted(known.difference(columns))}
-    for column in columns:
-        if column not in known and (close := nearest(column.removeprefix("silicon_"), missing, MISSPELT_SIMILARITY)):
-            warn(f"column {column} is not read; nearest is {missing[close]!r}")
+    return _points(frame, shipped=False) if of == "serving_points" else _results(frame, shipped=False)
 
 
 def _measured(cells: pl.Series, scale: float) -> pl.Series:
@@ -144,7 +123,8 @@ def _points(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
         found = predict.latencies(predict.rows_of(ready)) if ready else {}
         following = [1.0 if point.decode["output_tokens"] > 1.0 else float("nan") for point in ready]
         found |= {name: found[name] * following for name in found if name.startswith("tpot")}
-    return _table(frame, numbers, found, reasons)
+    assumed = [", ".join(word for word in FAMILY if point.words[word] == OTHER) or None for point in ready]
+    return _table(frame, numbers, {**found, "assumed": assumed}, reasons)
 
 
 @cache
@@ -182,6 +162,8 @@ def _results(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
 def _table(frame: pl.DataFrame, numbers: list[int], found: dict[str, Any], reasons: list[str | None]) -> pl.DataFrame:
     import numpy as np
 
+    assumed = dict(zip(numbers, found.get("assumed", ()), strict=False))
+
     def column(name: str) -> pl.Series:
         values = np.full(frame.height, np.nan)
         values[numbers] = found.get(name, np.nan)
@@ -192,7 +174,8 @@ def _table(frame: pl.DataFrame, numbers: list[int], found: dict[str, Any], reaso
 
     return frame.select(
         measured("id", pl.String).alias("id"),
-        *map(column, COLUMNS),
+        *map(column, RESULTS),
         *((column(new) / measured(old) / scale - 1.0).alias(name) for name, (new, old, scale) in MEASURED.items()),
+        pl.Series("assumed", [assumed.get(number) for number in range(frame.height)], pl.String),
         pl.coalesce(pl.Series("reason", reasons), pl.when(column("tokens_per_s").is_null()).then(pl.lit(FULL))),
     )

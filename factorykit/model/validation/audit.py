@@ -284,12 +284,10 @@ def _found(stated: Claim, value: float | Span) -> dict[str, float | None]:
 
 
 def _schema() -> dict[str, Any]:
-    words = ("claim", "document", "locator", "subject", "claimed", "printed")
-    numbers = ("recomputed", "recomputed_low", "recomputed_high", "ratio")
-    return (
-        dict.fromkeys(words, pl.String)
-        | dict.fromkeys(("stated", "stated_low", "stated_high"), pl.Float64)
-        | {"unit": pl.String}
-        | dict.fromkeys(numbers, pl.Float64)
-        | dict.fromkeys(("verdict", "why", "recipe", "superseded_by", "error"), pl.String)
-    )
+    return {
+        **dict.fromkeys(("claim", "document", "locator", "subject", "claimed", "printed"), pl.String),
+        **dict.fromkeys(("stated", "stated_low", "stated_high"), pl.Float64),
+        "unit": pl.String,
+        **dict.fromkeys(("recomputed", "recomputed_low", "recomputed_high", "ratio"), pl.Float64),
+        **dict.fromkeys(("verdict", "why", "recipe", "superseded_by", "error"), pl.String),
+    }

@@ -23,20 +23,8 @@ KWH_PER_MWH: Final = 1000.0
 ACCELERATORS_PER_NODE: Final = 8.0
 """Chips that share a host, as in the servers whose parts the vocabulary has."""
 NUMBERS: Final = (
-    "energy_mwh",
-    "power_w_per_accelerator",
-    "pue",
-    "gpu_hours",
-    "accelerator_count",
-    "wall_days",
-    "tokens",
-    "active_params",
-    "total_params",
-    "mfu",
-    "step_time_s",
-    "global_batch_tokens",
-    "global_batch",
-    "seq_len",
+    *("energy_mwh", "power_w_per_accelerator", "pue", "gpu_hours", "accelerator_count", "wall_days", "tokens"),
+    *("active_params", "total_params", "mfu", "step_time_s", "global_batch_tokens", "global_batch", "seq_len"),
     "tokens_per_s_per_gpu",
 )
 TEXTS: Final = ("id", "kind", "model", "hardware", "accelerator", "framework", "energy_basis", "energy_boundary")
@@ -204,19 +192,15 @@ def _evidence() -> pl.Expr:
 
 
 def _assumed(before_pue: pl.Expr) -> pl.Expr:
-    sentences = (
-        pl.when(pl.col("power_w_per_accelerator").is_null() & pl.col("tdp_w").is_not_null()).then(
-            pl.lit("power is the thermal design power")
-        ),
-        pl.when(pl.col("power_w_per_accelerator").is_null() & pl.col("tdp_w").is_null()).then(
-            pl.lit("power measured in other runs")
-        ),
-        pl.when(pl.col("pue").is_null() & ~before_pue).then(pl.lit("PUE 1")),
-        pl.when((pl.col("hours_from") == "compute") & pl.col("mfu").is_null()).then(
-            pl.lit("utilization of other runs")
-        ),
-    )
-    return pl.concat_str(sentences, separator="; ", ignore_nulls=True)
+    unstated, listed = pl.col("power_w_per_accelerator").is_null(), pl.col("tdp_w").is_not_null()
+    sentences = {
+        "power is the thermal design power": unstated & listed,
+        "power measured in other runs": unstated & ~listed,
+        "PUE 1": pl.col("pue").is_null() & ~before_pue,
+        "utilization of other runs": (pl.col("hours_from") == "compute") & pl.col("mfu").is_null(),
+    }
+    texts = [pl.when(holds).then(pl.lit(sentence)) for sentence, holds in sentences.items()]
+    return pl.concat_str(texts, separator="; ", ignore_nulls=True)
 
 
 def _reason() -> pl.Expr:

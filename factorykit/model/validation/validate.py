@@ -127,7 +127,7 @@ def validate(
         "reason",
     )
     if not shipped:
-        _warn_of_implausible(frame, result)
+        _warn_of_implausible(frame, ready, result)
     return result
 
 
@@ -159,9 +159,14 @@ def _warn_of_contradictions(frame: pl.DataFrame) -> None:
         _warn_of_rows(message, rows.filter("wrong"))
 
 
-def _warn_of_implausible(frame: pl.DataFrame, result: pl.DataFrame) -> None:
-    """Warn of measurements that no unit of the row explains."""
-    rows = result.select(pl.int_range(pl.len()).alias("row"), "error", "memory_error", "step_s", "measured_s")
+def _warn_of_implausible(frame: pl.DataFrame, ready: pl.DataFrame, result: pl.DataFrame) -> None:
+    """Warn of measurements that no unit of the row explains, unless a time and a rate of FLOP agree, as in a stall."""
+    times = ("step_time_s", "tokens_per_s_per_gpu")
+    by_rate = measured_step_s(frame.drop(times, strict=False), ready)
+    agree = pl.any_horizontal(positive(frame, name).is_not_null() for name in times)
+    agree &= (by_rate / result["measured_s"] - 1.0).abs() <= MAX_CONTRADICTION
+    error = pl.when(frame.select(agree.fill_null(value=False)).to_series().not_()).then("error").alias("error")
+    rows = result.select(pl.int_range(pl.len()).alias("row"), error, "memory_error", "step_s", "measured_s")
     for name, kind in (("error", "time of a step"), ("memory_error", "memory")):
         ratios = rows.select("row", ratio=1.0 / (1.0 + pl.col(name)))
         wrong = ratios.filter(~pl.col("ratio").is_between(1.0 / MAX_ERROR_FACTOR, MAX_ERROR_FACTOR))

@@ -19,12 +19,7 @@ from factorykit.model.performance.run_architectures import shape_by_name, usual_
 from factorykit.model.performance.run_cells import NUMBERS, SHAPE, software_year
 from factorykit.model.performance.run_layouts import DEFAULT_BATCH_TOKENS
 from factorykit.model.performance.source_terms import read_words
-from factorykit.model.planning.published_runs import (
-    DEFAULT_DAYS,
-    MAX_ACCELERATORS,
-    MIN_ACCELERATORS,
-    START_LAG,
-)
+from factorykit.model.planning.published_runs import DEFAULT_DAYS, MAX_ACCELERATORS, MIN_ACCELERATORS, START_LAG
 from factorykit.model.validation.validate import validate
 
 OUTCOMES: Final = (
@@ -78,21 +73,19 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
     plans = pl.DataFrame(planned, infer_schema_length=None)
     steps = validate(plans.drop("filled"), leave_family_out=False)
     goodput, watts, peak = zip(*[_site(row) for row in plans.iter_rows(named=True)], strict=True)
-    tokens, active = (
-        positive(frame, "tokens"),
-        pl.coalesce(positive(frame, "active_params"), positive(frame, "total_params")),
-    )
+    tokens, active, total = (positive(frame, name) for name in ("tokens", "active_params", "total_params"))
+    filled = (plans["filled"], steps["assumed"])
     runs = frame.select(
-        *[_column(frame, name) for name in ("id", "model")],
+        *[(frame[name] if name in frame.columns else pl.lit(None, pl.String).alias(name)) for name in ("id", "model")],
         plans["accelerator_count"].alias("accelerators"),
         *[steps[name] for name in ("step_s", "step_low_s", "step_high_s", "reason")],
-        _joined(plans["filled"], steps["assumed"]).alias("assumed"),
+        pl.concat_str(filled, separator=", ", ignore_nulls=True).str.strip_chars(", ").alias("assumed"),
         pl.Series("goodput", goodput, dtype=pl.Float64),
         pl.Series("stops", _stops(frame, goodput), dtype=pl.Float64),
         pl.Series("watts", watts, dtype=pl.Float64),
         pl.Series("peak", peak, dtype=pl.Float64),
         (tokens / plans["global_batch_tokens"]).alias("steps"),
-        training_flop(active, tokens).alias("flop"),
+        training_flop(pl.coalesce(active, total), tokens).alias("flop"),
         pl.coalesce(positive(frame, "pue"), 1.0).alias("pue"),
         positive(frame, "gpu_hours").alias("measured_gpu_hours"),
         positive(frame, "wall_days").alias("measured_days"),
@@ -100,12 +93,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
     )
     whole = pl.col("steps") * pl.col("accelerators") * pl.col("stops") / SECONDS_PER_HOUR
     runs = runs.with_columns(
-        (pl.col(step) * whole).alias(hours)
-        for step, hours in (
-            ("step_s", "gpu_hours"),
-            ("step_low_s", "gpu_hours_low"),
-            ("step_high_s", "gpu_hours_high"),
-        )
+        (pl.col(f"step{end}_s") * whole).alias(f"gpu_hours{end}") for end in ("", "_low", "_high")
     ).with_columns(
         wall_days=pl.col("gpu_hours") * SECONDS_PER_HOUR / SECONDS_PER_DAY / pl.col("accelerators"),
         energy_mwh=pl.col("gpu_hours") * pl.col("watts") * pl.col("pue") / 1e6,
@@ -128,10 +116,6 @@ def _stops(frame: pl.DataFrame, goodput: Sequence[float | None]) -> list[float |
     steps_alone = [row.get("gpu_hours_basis") == "step_time" for row in frame.iter_rows(named=True)]
     ratios = [(1.0 + OVERHEAD_SHARE) / share if share else None for share in goodput]
     return [1.0 if alone and ratio else ratio for alone, ratio in zip(steps_alone, ratios, strict=True)]
-
-
-def _column(frame: pl.DataFrame, name: str) -> pl.Expr:
-    return (pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.String)).alias(name)
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
@@ -199,8 +183,3 @@ def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | N
         return None, None, peak
     run = {"accelerators": float(count), "accelerator": chip["accelerator"], "parameters": float(total)}
     return evaluate(run, "goodput", assume=True)["goodput"], chip["tdp_w"], peak
-
-
-def _joined(filled: pl.Series, assumed: pl.Series) -> pl.Series:
-    both = pl.concat_str(filled, assumed, separator=", ", ignore_nulls=True)
-    return pl.select(both.str.strip_chars(", ")).to_series()

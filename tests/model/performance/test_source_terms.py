@@ -86,6 +86,7 @@ def test_partial_recomputation_is_the_stated_share_of_layers(share, words):
         {"network": None, "hardware": None, "accelerator": "h100_sxm"},
         {"sharding": None, "zero_stage": 3},
         {"model": "meta-llama/Meta-Llama-3.1-70B-Instruct", "kv_heads": None, "ffn": None, "vocab": None},
+        {"model": "LLaMA V3.1 70B", "kv_heads": None, "ffn": None, "vocab": None},
         {"accelerator_count": None, "dp": 64},
         {"seq_len": "8K", "hidden": "8,192", "tp": "-"},
         {"framework": "PyTorch FSDP"},
@@ -93,6 +94,10 @@ def test_partial_recomputation_is_the_stated_share_of_layers(share, words):
         {"accelerator_count": "8 nodes x 8 GPUs", "seq_len": "8192 tokens", "tp": "TP1"},
         {"mlp_gated": "SwiGLU", "recompute": "gradient_checkpointing=True"},
         {"global_batch": "1,048,576 tokens", "dp": float("nan")},
+        {"global_batch": None, "global_batch_tokens": "1.05M"},
+        {"accelerator_count": "8 nodes"},
+        {"accelerator_count": None, "hardware": "64x H100 SXM5 80GB"},
+        {"accelerator_count": None, "hardware": "8 nodes x 8 H100 80GB HBM3"},
     ],
 )
 def test_another_spelling_of_a_row_is_the_same_run(spelt):
@@ -144,9 +149,18 @@ def test_a_chip_of_two_devices_is_predicted_as_two_devices():
     """JAX sees two devices in each chip of Ironwood (Google Cloud, TPU7x)."""
     chips = HOME | {"hardware": "TPU7x", "accelerator_count": 64, "micro_batch": 4, "global_batch": 256}
     devices = chips | {"hardware": "TPU7x devices", "accelerator_count": 128, "micro_batch": 2}
-    found = fk.validate(pl.DataFrame([chips, devices]))
-    assert found["step_s"][0] == found["step_s"][1]
-    assert found["memory_peak_bytes"][0] == 2.0 * found["memory_peak_bytes"][1]
+    counted = devices | {"hardware": "TPU7x", "accelerator_count": "128 devices"}
+    found = [fk.validate(pl.DataFrame([row])).row(0, named=True) for row in (chips, devices, counted)]
+    assert len({row["step_s"] for row in found}) == 1
+    assert [found[0]["memory_peak_bytes"] / row["memory_peak_bytes"] for row in found] == [1.0, 2.0, 2.0]
+
+
+def test_trainium2_is_four_devices_and_frozen_weights_beside_nvfp4_have_8_bits():
+    """Two of the eight cores of a chip are one device by default (AWS Neuron, logical NeuronCore configuration)."""
+    rows = [HOME | {"hardware": "trn2", "accelerator_count": "4 nodes", "tp": 4}]
+    rows.append(HOME | {"hardware": "B200", "precision": "nvfp4", "lora_rank": 16})
+    found = prepared(pl.DataFrame(rows, infer_schema_length=None))[0].select("accelerators", "weight_bits")
+    assert found.rows() == [(256.0, 16.0), (64.0, 8.0)]
 
 
 def test_one_chip_leaves_no_layout_to_assume():
@@ -189,6 +203,8 @@ def test_fine_tuning_fits_as_published():
 
 
 def test_frameworks_are_found_by_their_names():
+    makers = {row["maker"] for row in frameworks.frameworks().values()} - {None, "own"}
+    assert makers <= set(fk.table("accelerators").collect()["vendor"])
     spelt = {"Megatron Bridge": "megatron_bridge", "DeepSpeed-Megatron": "megatron_deepspeed", "axolotl": "hf_trainer"}
     spelt |= {"LLaMA-Factory": "hf_trainer", "Colossal-AI": "pytorch_fused", "NeuronX Distributed": "neuron"}
     spelt |= {"T5X": "maxtext", "unsloth": "unsloth", "torchtune": "torchtune", "Pai-Megatron-Patch": "megatron_lm"}
@@ -264,6 +280,17 @@ def test_a_capital_b_is_a_byte(rate, words):
     assert {word: source_terms.link_bytes_per_s(word) for word in words.split("; ")} == dict.fromkeys(
         words.split("; "), rate
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (64.0, "64 H100 SXM; 64x H100-80GB; H100 x 64; 8 hosts x 8 GPUs; GB200 NVL72 (64 GPUs); v5p-128; TPU v6e 8x8"),
+        (None, "H100 80GB; 8 GPUs per node; 80 GB A100; RTX 4090; p5.48xlarge; Ascend 910B; H100 x8, 700 W"),
+    ],
+)
+def test_descriptions_of_hardware_count_accelerators(count, words):
+    assert {word: source_terms.counted(word) for word in words.split("; ")} == dict.fromkeys(words.split("; "), count)
 
 
 @pytest.mark.parametrize(

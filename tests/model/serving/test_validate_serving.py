@@ -171,14 +171,54 @@ def test_a_configuration_that_is_predicted_exactly_is_chosen_without_regret() ->
     assert found["regret"].max() < 0.01
 
 
-def test_an_unmeasured_chip_has_a_wider_interval_than_a_measured_one() -> None:
-    found = fk.validate_serving(pl.DataFrame([ROW, ROW | {"system": "h20"}]))
-    width = (found["tpot_high_s"] / found["tpot_low_s"]).to_list()
-    assert width[1] > width[0]
+@pytest.mark.parametrize(
+    ("change", "assumed"),
+    [
+        ({"backend": "TGI"}, "engine"),
+        ({"backend": None}, "engine"),
+        ({"system": "h20"}, None),
+        (
+            {"system": "X1", "peak_16bit_flop_per_s": 9.9e14, "accelerator_memory_bytes": 1.41e11}
+            | {"memory_bytes_per_s": 4.8e12},
+            "chip",
+        ),
+        ({"model_path": "of/mine-70B"}, "model"),
+        ({"model_path": "of/mine", "layers": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672}, "model"),
+    ],
+)
+def test_what_has_no_measured_points_is_predicted_with_a_wider_interval(change: dict, assumed: str | None) -> None:
+    known, found = (fk.validate_serving(pl.DataFrame([row])).row(0, named=True) for row in (ROW, ROW | change))
+    assert (known["assumed"], found["assumed"]) == (None, assumed)
+    for name in ("ttft", "tpot"):
+        widths = [row[f"{name}_high_s"] / row[f"{name}_low_s"] for row in (known, found)]
+        assert widths[1] > widths[0]
+    assert found["tpot_s"] == pytest.approx(known["tpot_s"], rel=0.5)
+
+
+def test_an_unknown_engine_is_within_its_interval_as_often_as_a_known_one() -> None:
+    """The points of vLLM without those of vLLM, and with the constants of an unknown engine."""
+    rows, found, ttft, _ = predict.measured()
+    mine = [row["engine"] == "vllm" for row in rows.words]
+    rest = np.flatnonzero(np.logical_not(mine))
+    process = predict.Process("ttft", [rows.words[row] for row in rest], found.ttft_features[rest], ttft[rest])
+    points = fk.table("serving_points").collect().filter(pl.Series(mine)).with_columns(backend=pl.lit("TGI"))
+    unknown = predict.rows_of([read_point(row) for row in points.iter_rows(named=True)])
+    physics = predict.physics(unknown)
+    mean, half = process.predict(unknown.words, physics.ttft_features)
+    error = np.log(points["silicon_ttft_ms"].to_numpy() / 1e3 / physics.ttft) - mean
+    assert np.mean(np.abs(error) < half) > 0.85
+
+
+def test_usual_other_names_of_columns_are_found() -> None:
+    names = {"backend": "Engine", "model_path": "model", "system": "GPU", "isl": "input_tokens", "osl": "output_len"}
+    names |= {"batch_size": "max_batch", "tp_size": "tensor_parallel_size", "precision": "quantization"}
+    row = pl.DataFrame([ROW | {"silicon_ttft_ms": 100.0}])
+    renamed = row.rename(names | {"silicon_ttft_ms": "Mean TTFT (ms)"})
+    assert fk.validate_serving(renamed).equals(fk.validate_serving(row))
 
 
 def test_columns_of_the_publisher_are_read() -> None:
-    row = {"ID": "5.1-1", "Model": "llama2-70b-99", "Scenario": "Offline", "Nodes": 1}
+    row = {"ID": "5.1-1", "Submitter": "x", "System": "x", "Model": "llama2-70b-99", "Scenario": "Offline", "Nodes": 1}
     row |= {"Accelerator": "NVIDIA H200-SXM-141GB"}
     row |= {"a#": "8", "Software": "TensorRT 10.11, CUDA 12.8", "weight_data_types": "fp8"}
     found = fk.validate_serving(pl.DataFrame([row, row | {"Scenario": "offline", "weight_data_types": None}]))
@@ -241,7 +281,15 @@ def test_no_measured_prefill_workers_compute_more_prompts_than_the_formula_allow
         ({"precision": "AWQ"}, {"precision": "int4"}),
         ({"precision": "w4a16_mxfp4"}, {"precision": "fp4"}),
         ({"mode": "Aggregated"}, {}),
-        ({"isl": "1,024"}, {}),
+        *(({"isl": text}, {}) for text in ("1,024", "1k", "1024 tokens")),
+        ({"tp_size": "TP4"}, {}),
+        ({"tp_size": None, "accelerators": "4 GPUs"}, {"accelerators": "4 GPUs"}),
+        ({"backend": "llm-d"}, {}),
+        ({"precision": "float8_e4m3fn"}, {}),
+        ({"mode": "in-flight batching"}, {}),
+        ({"model_path": "DeepSeek-R1-Distill-Llama-70B"}, {}),
+        ({"model_path": "Qwen/Qwen2.5-Math-7B"}, {"model_path": "qwen2_5_7b"}),
+        ({"model_path": "deepseek-ai/DeepSeek-V3", "precision": None}, {"model_path": "deepseek_v3"}),
         ({"model_path": "meta-llama/Meta-Llama-3.1-70B-Instruct"}, {}),
     ],
 )
@@ -252,10 +300,12 @@ def test_words_of_vendors_are_read_in_any_spelling(change: dict, same: dict) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        *({"backend": "tgi"}, {"backend": None}, {"precision": "foo"}, {"mode": "foo"}, {"system": None}),
-        *({"batch_size": 0}, {"batch_size": None}, {"isl": 0}, {"isl": "1k"}, {"system": "Cerebras CS-3"}),
+        *({"precision": "foo"}, {"mode": "foo"}, {"system": None}, {"system": "Atlantis X1"}),
+        *({"batch_size": 0}, {"batch_size": None}, {"isl": 0}, {"isl": "many"}, {"system": "Cerebras CS-3"}),
         {"system": "h100_sxm", "precision": "bf16", "tp_size": 1},
-        *({"tp_size": tp} for tp in (0, 12, 16)),
+        *({"model_path": "of/mine-0B"}, {"model_path": "mine", "layers": 0.5, "hidden": 4096, "heads": 32}),
+        {"peak_16bit_flop_per_s": 1e15, "accelerator_memory_bytes": -1.0, "memory_bytes_per_s": 1e12},
+        *({"tp_size": tp} for tp in (0, 12, 128)),
     ],
 )
 def test_a_word_or_number_that_is_not_understood_is_the_reason_and_no_other_row_suffers(change: dict) -> None:
@@ -283,6 +333,14 @@ def test_one_output_token_has_no_time_per_output_token() -> None:
     assert found["ttft_s"] > 0.0
 
 
-def test_rows_without_a_system_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="must have the columns"):
-        fk.validate_serving(pl.DataFrame({"id": ["a"]}))
+@pytest.mark.parametrize(
+    ("columns", "missing"),
+    [
+        (("id",), "serving_points; missing are system, model_path, isl, osl, got id"),
+        (("Model", "gpu", "input_len"), "serving_points; missing are osl, got Model, gpu, input_len"),
+        (("Model", "Nodes", "Accelerator"), "inference_results; missing are scenario, got"),
+    ],
+)
+def test_columns_that_a_frame_lacks_are_named(columns: tuple[str, ...], missing: str) -> None:
+    with pytest.raises(ScenarioError, match=f"must have the columns of the table {missing}"):
+        fk.validate_serving(pl.DataFrame({name: ["a"] for name in columns}))
