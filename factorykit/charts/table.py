@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from factorykit.core.errors import UnknownName, unknown_name_message
-from factorykit.core.vocabulary import Quantity, format_number, vocabulary
+from factorykit.core.vocabulary import SUPERSCRIPTS, Quantity, format_number, vocabulary
 
 NAMES = ("quantity", "input", "output")
 
@@ -52,7 +52,10 @@ class Table:
         if name in self.shares:
             return f"{format_number(100.0 * value)} %"
         row = _quantity(name)[0] or vocabulary().get(of)
-        return row.text(float(value)) if row else format_number(float(value))
+        if row:
+            return row.text(float(value))
+        number, exponential, power = format_number(float(value)).partition("e")
+        return f"{number} × 10{str(int(power)).translate(SUPERSCRIPTS).replace('-', '⁻')}" if exponential else number
 
 
 def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:

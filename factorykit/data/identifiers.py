@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
@@ -63,15 +63,18 @@ def identify(kind: str, name: str) -> str:
     >>> identify("model", "llama-3.1 405b"), identify("architecture", "meta-llama/Llama-3.1-70B-Instruct")
     ('llama_3_1_405b', 'llama3_70b')
     """
-    kind = one_of("kind of entity", kind, KINDS)
-    names = _names(kind, _state())
+    return _only(kind, name, _keys(kind, name), _names(kind, _state()))
+
+
+def _keys(kind: str, name: str) -> Collection[str]:
+    names = _names(one_of("kind of entity", kind, KINDS), _state())
     text = " ".join(name.split()) if isinstance(name, str) else ""
     for spelling in model_names(text) if kind == "architecture" else (text,):
         if spelling in names.exact:
-            return names.exact[spelling]
+            return (names.exact[spelling],)
         if keys := names.loose.get(letters(kind, spelling)):
-            return _only(kind, name, keys, names)
-    return _only(kind, name, (), names)
+            return keys
+    return ()
 
 
 def model_names(text: str) -> list[str]:
@@ -93,10 +96,8 @@ def known_key(kind: str, name: str | None) -> str | None:
     >>> known_key("accelerator", "H100 SXM5"), known_key("accelerator", "abacus")
     ('h100_sxm', None)
     """
-    try:
-        return identify(kind, name) if name else None
-    except UnknownName:
-        return None
+    keys = _keys(kind, name) if name else ()
+    return next(iter(keys)) if len(keys) == 1 else None
 
 
 def accelerator_in(text: str) -> str:

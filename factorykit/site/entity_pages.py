@@ -263,7 +263,8 @@ def _summary(package: DataPackage, table: Table, row: Mapping[str, Any]) -> str:
     ]
     if table.name == "accelerators":
         rent = _median_rent(package, row[table.key])
-        known += [f"{rent:.2f} USD/h to rent, the median of offers on demand"] if rent else []
+        kind = "the median of offers on demand" if _offers(package, row[table.key]) else "stated"
+        known += [f"{rent:.2f} USD/h to rent, {kind}"] if rent else []
     return f"{row.get('status')}: " * (is_planned and bool(known)) + "; ".join(known)
 
 
@@ -291,7 +292,7 @@ def _plan(package: DataPackage, kind: str, row: Mapping[str, Any]) -> dict[str, 
         key = row["accelerator"]
         if not any(link["scale_out_bytes_per_s"] for link in package.find("links", accelerator=key)):
             return {}
-        rent = "" if package.find("rental_offers", accelerator=key) else ", with a price of your own"
+        rent = "" if _median_rent(package, key) else ", with a price of your own"
         return {"text": f"Plan a run on this chip{rent}", "href": f"../../plan.html?v=1&accelerator={key}"}
     if kind == "models" and row["architecture"]:
         return {"text": "Plan a run of this model", "href": f"../../plan.html?v=1&model={row['architecture']}"}

@@ -191,9 +191,11 @@ def render(folder: Path, requested: str = "") -> dict[str, int]:
             all_entities(package, kind), 1 if few else ENTITIES
         )
         entity_pages._measured = entity_pages._served = lambda _: {}  # need every measured row predicted
+        pages.serving.script = str  # no page of it is rendered
 
     if few:
-        pages.recipe_pages = dict
+        pages.recipe_pages, pages.commands_page = dict, str
+        finish.open_data.add = lambda *_: None  # JSON, which no page shows
         browsers = entity_pages.browsers
         entity_pages.browsers = lambda package, out, words: browsers(
             replace(package, tables=dict([*package.tables.items()][:2])), out, words

@@ -14,13 +14,15 @@ FRAME = pl.DataFrame(
         "error": [0.0834, None],
         "mfu": [0.41, 0.5],
         "rental_cost_usd": [63.2e6, 1.0],
+        "value": [1.5e13, -2.5e-7],
     }
 )
 
 
 def test_quantities_are_printed_in_their_units_and_shares_in_percent():
     html = fk.charts.table(FRAME, shares=["error"])._repr_html_()
-    assert all(f">{text}</td>" in html for text in ("8.34 %", "–", "41 %", "63.2 million USD"))
+    texts = ("8.34 %", "–", "41 %", "63.2 million USD", "1.50 × 10¹³", "-2.50 × 10⁻⁷")
+    assert all(f">{text}</td>" in html for text in texts)
     assert "Rental cost" in html
 
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import factorykit as fk
@@ -106,9 +107,14 @@ def test_the_price_of_a_site_is_that_of_its_area_and_year(site):
 
 
 def test_a_plan_is_offered_on_chips_that_can_be_planned(site):
-    pages = {chip: text_of(site / "entities" / "accelerators" / f"{chip}.html") for chip in ("rubin", "b100", "b200")}
-    assert "Plan a run on this chip" not in pages["rubin"]
-    assert "Plan a run on this chip, with a price of your own" in pages["b100"]
+    pages = {
+        chip: text_of(site / "entities" / "accelerators" / f"{chip}.html")
+        for chip in ("maia_200", "b100", "b200", "h800_sxm", "mi355x")
+    }
+    assert "Plan a run on this chip" not in pages["maia_200"]
+    assert all("Plan a run on this chip, with a price of your own" in pages[chip] for chip in ("b100", "mi355x"))
+    assert "Plan a run on this chip," not in pages["h800_sxm"]
+    assert "2.00 USD/h to rent, stated" in pages["h800_sxm"]
     assert "Plan a run on this chip," not in pages["b200"]
     assert "Plan a run on this chip" in pages["b200"]
 
@@ -119,6 +125,12 @@ def test_no_key_and_no_long_float_is_printed_as_a_value(site):
         for fact in facts:
             shown = re.sub(r"<[^>]+>", "", fact)
             assert not re.search(r"\d\.\d{7,}", shown), (page, shown)
+
+
+def test_no_name_of_an_entity_has_an_empty_bracket():
+    for kind in table_data.PAGES:
+        frame = fk.table(kind).collect().select(pl.col(pl.String).exclude("locator"))
+        assert not [text for column in frame for text in column.drop_nulls() if "()" in text], kind
 
 
 def test_the_query_on_a_page_gives_its_row(site):
@@ -223,6 +235,9 @@ def test_every_query_of_the_golden_list_is_answered_among_the_first_three(site):
     } == {}
     assert found["B200 power"][0][1:] == ["Chip", "Design power (TDP): 1 kW"]
     assert "USD/h" in found["H100 price"][0][2]
+    costs = [value for _, _, value in found["how much does it cost to train GPT-4"]]
+    assert any(re.match(r"Cost: [\d.]+ million USD", value) for value in costs)
+    assert not any("compute" in value for value in costs)
     assert found["fewest chips"][0][1] == "Planner"
 
 

@@ -27,6 +27,7 @@ PAGES = (
     "report/data.html",
     "report/data/equipment.html",
     "report/audit.html",
+    "report/python/command-line.html",
     "report/decisions.html",
     "report/cite.html",
     "charts/index.html",

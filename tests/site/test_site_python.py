@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
 import pytest
 
 import factorykit as fk
+from factorykit import cli
 from factorykit.core.errors import SiteError
+from factorykit.core.text_io import package_rows
 from factorykit.site.page_layout import PageContext
 from factorykit.site.pages import api, recipes
 
@@ -37,6 +40,20 @@ def test_every_public_name_has_a_page_with_call_text_and_source(tmp_path):
     assert sum("<strong>Parameters</strong>" in page for page in pages) > 40
     assert sum("&gt;&gt;&gt;" in page for page in pages) > 50
     assert not any(":func:" in page for page in pages)
+
+
+def test_every_command_has_its_arguments_and_the_output_of_an_example(site):
+    page = (site / "report" / "python" / "command-line.html").read_text("utf-8")
+    headings = {html.unescape(title) for title in re.findall(r"<h2[^>]*>factorykit ([^<]+)</h2>", page)}
+    names = {run.__name__.strip("_").replace("_", "-") for run in cli.COMMANDS}
+    assert {title.replace(" ", "-") for title in headings} == names
+    text = html.unescape(re.sub(r"<[^>]+>", "", page)).replace("’", "'")
+    for run in cli.COMMANDS:
+        assert str(run.__doc__).partition(":")[0].rstrip(".") in text
+    for row in package_rows(Path(cli.__file__).with_name("commands.csv")):
+        assert row["argument"].split()[0].rstrip("?*+") in text or row["value"] in text
+    assert "training_flop     3.79 × 10²⁵ FLOP" in text
+    assert "cluster_mtbf_s = 3.09 h = accelerator_mtbf_s / accelerators" in text
 
 
 def test_recipes_show_answers_and_no_place_of_this_machine(site):

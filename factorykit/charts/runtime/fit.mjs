@@ -45,10 +45,13 @@ function rows(set) {
   return fields[0][1].map((_, n) => Object.fromEntries(fields.map(([field, values]) => [field, values[n]])));
 }
 
+// Percent as in the text around the chart: 80 %.
+const LOCALE = { number: { decimal: ".", thousands: ",", grouping: [3], currency: ["$", ""], percent: " %" } };
+
 // The specification with the rows and the theme of its payload, for a place of that width.
 export function fitted(source, { grid, config }, room) {
   const spec = structuredClone(source);
-  spec.config = { ...structuredClone(config), aria: false }; // the place has one name; its marks say nothing
+  spec.config = { ...structuredClone(config), locale: LOCALE, aria: false }; // the place has one name; its marks say nothing
   if (spec.datasets) spec.datasets = Object.fromEntries(Object.entries(spec.datasets).map(([name, set]) => [name, rows(set)]));
   if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
   wrapTitle(spec, room - 2 * spec.config.padding, spec.config);

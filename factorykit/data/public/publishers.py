@@ -288,7 +288,8 @@ def sites(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
     """Yield the undated statements about each site."""
     for row in frame.iter_rows(named=True):
         users, sure = ((row[name] or "").split("; ") for name in ("users", "users_confidence"))
-        named = [f"{user} ({level})" for user, level in zip_longest(users, sure, fillvalue="") if user]
+        pairs = zip_longest(users, sure, fillvalue="")
+        named = [f"{user} ({level})".removesuffix(" ()") for user, level in pairs if user]
         yield {
             "site": key_of(row["name"]),
             "name": row["name"],

@@ -57,13 +57,13 @@ class PostTrainingPlan:
             split = f"{row['accelerators']:,.0f} take turns to generate and to train"
         seconds = [quantity("step_s").text(row[name]) for name in ("step_s", "step_low_s", "step_high_s")]
         days = [quantity("wall_days").text(row[name]) for name in ("days", "days_low", "days_high")]
-        generating = f"rollouts busy {row['rollout_utilization']:.0%}, " if row["rollout_accelerators"] else ""
+        generating = f"rollouts busy {100 * row['rollout_utilization']:.0f} %, " if row["rollout_accelerators"] else ""
         tight = [] if row["fits"] == 1.0 else [f"the trainer may need {row['memory_peak_bytes'] / 1e9:,.0f} GB"]
         return "\n".join(
             [
                 f"{split} on {row['accelerator']}, step {seconds[0]} [{seconds[1]}, {seconds[2]}], "
                 f"limited by {row['limited_by']}",
-                f"{generating}trainer busy {row['trainer_utilization']:.0%}",
+                f"{generating}trainer busy {100 * row['trainer_utilization']:.0f} %",
                 f"{days[0]} [{days[1]}, {days[2]}], {row['usd']:,.0f} USD "
                 f"[{row['usd_low']:,.0f}, {row['usd_high']:,.0f}], {row['mwh']:,.3g} MWh",
                 *tight,

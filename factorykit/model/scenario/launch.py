@@ -91,7 +91,8 @@ def _values(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> d
     texts = " ".join(text for row in rows for text in (row["condition"], *_fields(row["option"])) if text)
     names = sorted({*re.findall(r"[a-z]\w+", texts), *LAYOUT, *EXPECTED} & vocabulary().keys())
     if "nodes" not in names:
-        given = {**settings, **{name: settings.get(column) for column, name in SERVED.items()}}
+        latencies = {name: settings.get(column) for column, name in SERVED.items()}
+        given = {**settings, **latencies, "precision": None}  # formats of weights are others than those of products
         names += SERVED.values()
         return {name: read_value(quantity(name), given[name]) for name in names if given.get(name) is not None}
     question = Question.read(settings)

@@ -22,9 +22,9 @@ from factorykit.model.scenario.scenario import Scenario
 
 COUNT: Final = r"([\d.]+(?:e\d+)?)\s*(k|m(?:illion)?|b(?:n|illion)?|t(?:rillion)?|)"
 SIZE: Final = re.compile(
-    rf"\s*{COUNT}\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|moe)|a\s*{COUNT})?\s*", re.IGNORECASE
+    rf"\s*{COUNT}\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|moe)|-?a\s*{COUNT})?\s*", re.IGNORECASE
 )
-"""A size as text: "70B", "70 billion", "70e9", "1T MoE", or "1T A32B" with the parameters that a token uses."""
+"""A size as text: "70B", "70 billion", "70e9", "1T MoE", or "30B-A3B" with the parameters that a token uses."""
 FAMILY: Final = ("llama3_2_1b", "llama3_2_3b", "llama3_8b", "llama3_70b", "llama3_405b")
 """Dense models of one family, between which the depth of a size is interpolated."""
 MAX_PARAMETERS: Final = 1e18

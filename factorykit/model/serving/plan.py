@@ -176,7 +176,7 @@ class ServingPlan(Plotted):
         if row["prefill_workers"]:
             workers = f"{row['prefill_workers']:.0f} prefill ({_layout(row, 'prefill_')}) and "
             workers += f"{row['decode_workers']:.0f} decode workers ({_layout(row, '')})"
-        likely = f", limits kept with {row['limit_probability']:.0%}" if row["limit_probability"] < 1.0 else ""
+        likely = f", limits kept with {100 * row['limit_probability']:.0f} %" if row["limit_probability"] < 1.0 else ""
         if row["expected_cost_ratio"] > NOTICEABLE_COST:
             likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
         measured = "" if row["measured_points"] else "; no measured points of this engine, chip, model and mode"

@@ -12,6 +12,7 @@ from factorykit.site import planner
 from factorykit.site.build_cache import write_changed
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
+from factorykit.site.pages.commands import commands_page
 from factorykit.site.pages.coverage import coverage_page
 from factorykit.site.pages.data import LOCAL_SITE, data_pages
 from factorykit.site.pages.landing import new, notebooks, numbers
@@ -36,7 +37,7 @@ def write(root: Path) -> None:
     written = methods_pages() | data_pages(root / "data", report / "downloads", site.rstrip("/"))
     written |= recipe_pages() | audit_pages(root / "data")
     written |= coverage_page(root / "data") | news_page(root / "data")
-    written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}
+    written |= {"python/api": api_page(), "python/command-line": commands_page(), "vocabulary": vocabulary_page()}
     written |= {f"_notebooks-{group}": cards for group, cards in notebooks(root / "notebooks").items()}
     written |= {"_numbers": numbers(), "_new": new(root / "data")}
     wanted = {report / f"{name}.qmd": text for name, text in written.items()}
@@ -48,4 +49,5 @@ def write(root: Path) -> None:
     write_changed(report / "assets" / "factorykit.js", page_script())
     write_changed(report / "assets" / "plan.js", planner.script())
     write_changed(report / "assets" / "plan-formulas.js", planner.formulas_script())
+    write_changed(report / "assets" / "plan-launch.js", planner.launch_script())
     write_changed(report / "assets" / "serve.js", serving.script())

@@ -33,7 +33,8 @@ def api_page() -> str:
             keywords="API | library | functions",
         ),
         'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. '
-        "[How-to guides](/report/guides/how-to.qmd) and [recipes](recipes.qmd) show the calls at work.",
+        "[How-to guides](/report/guides/how-to.qmd) and [recipes](recipes.qmd) show the calls at work; the "
+        "[command line](command-line.qmd) has the same verbs.",
     ]
     for title, inside in grouped_names(str(fk.__doc__)).items():
         names = sorted(inside, key=str.lower)

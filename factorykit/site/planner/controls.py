@@ -37,10 +37,7 @@ from factorykit.model.scenario.architectures import architecture
 from factorykit.site.pages.markdown import dashed
 from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape, unplanned
 
-RUN: Final[Mapping[str, Any]] = {
-    "model": "llama3_405b",
-    "accelerator": "h100_sxm",
-    "precision": "bf16",
+RUN: Final[Mapping[str, Any]] = {"model": "llama3_405b", "accelerator": "h100_sxm", "precision": "bf16"} | {
     "tokens": 15.6e12,
     "sequence_length": 8192.0,
     "way": "rent",
@@ -61,6 +58,11 @@ MISSING: Final = tuple(
 """Chip specifications that are requested as inputs if missing from the tables; all chips have a peak in 16 bits."""
 NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
 """Inputs of a local checkpoint tier."""
+RENTED: Final = ("offer", "offers", "rental_usd_per_accelerator_h")
+OWNED: Final = (
+    *("server_usd", "utilization", "electricity_usd_per_kwh", "hardware_life_years", "discount_rate"),
+    "network_topology",
+)
 GROUPS: Final = (
     (
         "The question",
@@ -72,42 +74,15 @@ GROUPS: Final = (
     (
         "What breaks",
         (
-            "failures",
-            "accelerator_mtbf_s",
-            "restart_s",
-            "tiers",
-            *NEAR,
-            "checkpoint_interval_s",
-            "storage_write_bytes_per_s",
-            "spare_nodes",
+            *("failures", "accelerator_mtbf_s", "restart_s", "tiers", *NEAR, "checkpoint_interval_s"),
+            *("storage_write_bytes_per_s", "spare_nodes"),
         ),
     ),
     ("The site", ("site", "sites", "pue", "carbon_kg_per_kwh", "accelerator_power_w")),
     ("The network and further sites", ("network_topology", *MULTI_SITE)),
-    (
-        "The money",
-        (
-            "way",
-            "offer",
-            "offers",
-            "rental_usd_per_accelerator_h",
-            "server_usd",
-            "utilization",
-            "electricity_usd_per_kwh",
-            "hardware_life_years",
-            "discount_rate",
-        ),
-    ),
+    ("The money", ("way", *RENTED, *OWNED[:-1])),
 )
 """Controls by group, in the order of the page."""
-OWNED: Final = (
-    "server_usd",
-    "utilization",
-    "electricity_usd_per_kwh",
-    "hardware_life_years",
-    "discount_rate",
-    "network_topology",
-)
 PUBLISHED: Final = ("tokens", "sequence_length", "accelerators", "precision")
 """Values of the preset that are published for its run."""
 LIMITS: Final = {"deadline_s": None, "budget_usd": None, "facility_power_w": (1e6, 1e9)}
@@ -120,7 +95,6 @@ OBJECTIVES: Final = {
     "training_carbon_kg": "least carbon",
     "goodput": "highest goodput",
 }
-RENTED: Final = ("offer", "offers", "rental_usd_per_accelerator_h")
 BEST: Final = ("accelerators", "global_batch_size", "checkpoint_interval_s", "spare_nodes", *PARTS)
 """Inputs that are optimized by default."""
 DOUBLING: Final = ("sequence_length", "global_batch_size", *(p for p in PARTS if not quantity(p).is_text))
@@ -131,11 +105,8 @@ READOUTS: Final = (
 COSTS: Final = {
     "rent": (),
     "own": (
-        "it_capital_usd_per_year",
-        "facility_capital_usd_per_year",
-        "annual_electricity_cost_usd",
-        "maintenance_usd_per_year",
-        "staff_usd_per_year",
+        *("it_capital_usd_per_year", "facility_capital_usd_per_year", "annual_electricity_cost_usd"),
+        *("maintenance_usd_per_year", "staff_usd_per_year"),
     ),
 }
 SPELLED: Final = {
@@ -225,13 +196,8 @@ def page_data() -> dict[str, Any]:
 @cache
 def between() -> dict[str, Step]:
     """Return the steps shown only in the expanded derivation of another value, by quantity."""
-    seen = {
-        *READOUTS,
-        *ALSO,
-        *DIFFERENT,
-        *(name for names in (*PARTS_OF_A_STEP.values(), *COSTS.values()) for name in names),
-    }
-    seen |= {*shape(), *(name for _, names in GROUPS for name in names), *MISSING}
+    seen = {name for names in (*PARTS_OF_A_STEP.values(), *COSTS.values()) for name in names}
+    seen |= {*READOUTS, *ALSO, *DIFFERENT, *shape(), *(name for _, names in GROUPS for name in names), *MISSING}
     steps = {**every_step(), **_only_of_two_tiers()}
     return {name: step for name, step in steps.items() if step.origin in (FORMULA, ALTERNATIVE) and name not in seen}
 

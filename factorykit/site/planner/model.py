@@ -11,13 +11,7 @@ from factorykit.charts.performance import MEMORY
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
-from factorykit.engine.emit.javascript import (
-    brief,
-    futures_function,
-    needs,
-    rules_list,
-    tables,
-)
+from factorykit.engine.emit.javascript import brief, futures_function, needs, rules_list, tables
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Chain, Question
 from factorykit.engine.step import SPECIFICATION, Step
@@ -36,25 +30,12 @@ from factorykit.site.planner.layout_search import candidates_function, search_fu
 RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
 """Inputs of every question, in addition to the architecture of the model."""
 ALWAYS: Final = (
-    "layers",
-    "hidden_size",
-    "ffn_size",
-    "gated_ffn",
-    "attention_heads",
-    "vocabulary_size",
-    "tied_embeddings",
+    *("layers", "hidden_size", "ffn_size", "gated_ffn", "attention_heads", "vocabulary_size", "tied_embeddings"),
 )
 """Quantities of a model given by every configuration file."""
 PICTURED: Final = (
-    "active_parameters",
-    "compute_optimal_step_tokens",
-    "run_cost_owned_usd",
-    "checkpoint_interval_optimal_s",
-    "wasted_cost_usd",
-    "spares_usd_per_day",
-    "spare_nodes_enough",
-    "step_spread",
-    *MEMORY,
+    *("active_parameters", "compute_optimal_step_tokens", "run_cost_owned_usd", "checkpoint_interval_optimal_s"),
+    *("wasted_cost_usd", "spares_usd_per_day", "spare_nodes_enough", "step_spread", *MEMORY),
     *(name for names in PARTS_OF_A_STEP.values() for name in names),
 )
 """Results required by the pictures and by the search for a batch size."""

@@ -55,6 +55,7 @@ class Planner {
     }
     this.view.element.prepend(this.noted);
     this.place.replaceChildren(left, this.view.element, this.pins.element, this.live);
+    this.place.launched = () => this.answer && [this.answer.values];
     this.place.classList.add("fkp");
   }
 

@@ -106,6 +106,7 @@ class Serve {
       this.form.element.querySelector("input[type=range]").id = place.id;
       place.removeAttribute("id");
     }
+    place.launched = () => this.answer && [this.answer.best, this.question.engine];
     place.replaceChildren(make("div", { class: "fkp-left" }, this.form.element, reset), element, this.copies(), this.live);
     place.classList.add("fkp", "fkp-serve");
     this.worker = worker(engine);

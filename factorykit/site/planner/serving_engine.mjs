@@ -239,8 +239,10 @@ export class Serving {
     const [, limit_probability] = this.risk(best, limits);
     const withExpected = (row) => ({ ...row, expected_cost_ratio: this.longer(question, row, limits) });
     const measured_points = (best.it.layout.pipeline_parallel === 1 && this.measured.get([question.engine, best.chip, question.model, best.it.separate ? "dis" : "agg"].join(" "))) || 0;
+    const { served_bytes_per_parameter, kv_bytes_per_element } = this.model.chips[best.chip][question.precision];
+    const prefill_separate = Number(best.it.separate);
     return {
-      best: { ...plain(withExpected(best)), limit_probability, measured_points },
+      best: { ...plain(withExpected(best)), limit_probability, measured_points, served_bytes_per_parameter, kv_bytes_per_element, prefill_separate },
       ofChip: ofChip.map((row) => plain(withExpected(row))),
       rows: [best, ...ofChip].map(withExpected),
       prices,

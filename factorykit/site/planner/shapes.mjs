@@ -1,7 +1,7 @@
 // The architecture of a model: a known one by name, or an estimate for a size such as "70B dense" or "1T MoE".
 
 const AMOUNT = "([\\d.]+(?:e\\d+)?)\\s*(k|m(?:illion)?|b(?:n|illion)?|t(?:rillion)?|)";
-const SIZED = new RegExp(`^\\s*${AMOUNT}\\s*(?:parameters?)?\\s*(?:(dense)|(mixture(?: of experts)?|moe)|a\\s*${AMOUNT})?\\s*$`, "i");
+const SIZED = new RegExp(`^\\s*${AMOUNT}\\s*(?:parameters?)?\\s*(?:(dense)|(mixture(?: of experts)?|moe)|-?a\\s*${AMOUNT})?\\s*$`, "i");
 const MAGNITUDES = { "": 1, k: 1e3, m: 1e6, b: 1e9, t: 1e12 };
 
 export function isSize(text) {

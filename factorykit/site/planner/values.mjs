@@ -23,7 +23,7 @@ export function rounded(value, digits = 3) {
   const size = Math.abs(value);
   if (!(size >= 1e-4 && size < 1e9)) return value.toExponential(digits - 1).replace(/e([+-])(\d)$/, "e$10$2");
   const decimals = Math.max(digits - 1 - Math.floor(Math.log10(size)), 0);
-  return formatted({ maximumFractionDigits: decimals }, value);
+  return formatted({ maximumFractionDigits: decimals, roundingMode: "halfEven" }, value);
 }
 
 // A time below a tenth of its display unit, in the unit that fits.

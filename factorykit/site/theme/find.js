@@ -16,7 +16,7 @@
     "10^26": ["10²⁶"], "10^23": ["10²³"], ai: ["artificial intelligence"], latency: ["time to first token"], ttft: ["time to first token"], tpot: ["time per output token"],
     glossary: ["vocabulary"], excel: ["csv", "downloads"], cli: ["command line"], slurm: ["logs of your cluster", "logs of a cluster"], kubernetes: ["logs of your cluster", "logs of a cluster"], license: ["licence"],
     hbm: ["memory bandwidth"], quantization: ["precision"], bf16: ["precision"], fp8: ["precision"], fp4: ["precision"], infiniband: ["scale-out", "network"],
-    ethernet: ["scale-out", "network"], "6nd": ["training compute"], tco: ["ownership"], depreciation: ["life of the hardware"], accurate: ["measured"],
+    ethernet: ["scale-out", "network"], "6nd": ["training compute"], tco: ["ownership"], depreciation: ["life of the hardware"], amortization: ["life of the hardware", "ownership"], amortisation: ["life of the hardware", "ownership"], accurate: ["measured"],
     blackwell: ["b200", "gb200"], hopper: ["h100", "h200"], moe: ["experts"], texas: ["tx"], virginia: ["va"], california: ["ca"], ohio: ["oh"]
   };
   /* Questions that a page computes, and the page. */
@@ -115,7 +115,7 @@
   into.value = function (row, query) {
     if (!row[0].startsWith("entities/")) return "";
     var name = (row[1] + " " + (row[4] || "").split(" | ").slice(0, -1).join(" ")).toLowerCase();
-    var left = into.words(query).filter(function (word) { return name.indexOf(word) < 0; }), best = 0, fact = "";
+    var left = into.words(query).filter(function (word) { return name.indexOf(word) < 0 && !/^train(ing)?$/.test(word); }), best = 0, fact = "";
     row[3].split("; ").forEach(function (part) {
       var label = part.split(": ")[0].toLowerCase();
       var score = left.reduce(function (sum, word) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lines } from "../../../factorykit/charts/runtime/fit.mjs";
+import { fitted, lines } from "../../../factorykit/charts/runtime/fit.mjs";
 import { csv, joined, shown } from "../../../factorykit/charts/runtime/table.mjs";
 import { framed } from "../../../factorykit/charts/runtime/take.mjs";
 
@@ -40,4 +40,9 @@ test("the title of a narrow picture stands in lines above it", () => {
   const picture = framed(['<svg width="300" height="40"></svg>'], "Wall-clock time and rental cost of the run", [], {});
   assert.equal(picture.match(/font-size="16"/g).length, 2);
   assert.match(picture, /<svg x="16" y="66" width="300"/);
+});
+
+test("percentages of a chart have a space, as in the text around it", () => {
+  const { config } = fitted({ mark: "bar" }, { config: { padding: 4, title: {} } }, 600);
+  assert.equal(config.locale.number.percent, " %");
 });

@@ -180,6 +180,12 @@ def test_a_serving_plan_starts_its_engine_and_states_its_latency():
     assert f"Time per output token {fk.quantity('time_per_output_token_s').text(found.best['tpot_s'])}" in script
 
 
+@pytest.mark.parametrize("precision", ["fp4", "int8"])
+def test_formats_that_only_engines_have_start_them(precision: str):
+    found = fk.serve("llama3_8b", "b200", load=5.0, precision=precision)
+    assert "vllm serve" in fk.launch(found, "vllm")
+
+
 @pytest.mark.parametrize(
     ("settings", "framework", "error", "words"),
     [

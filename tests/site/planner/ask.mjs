@@ -11,6 +11,8 @@ import { read, text as printed, typed } from "../../../factorykit/site/planner/v
 const [script, file] = process.argv.slice(2);
 const MODEL = new Function(`${readFileSync(script, "utf8")}; return MODEL;`)(); // eslint-disable-line no-new-func
 const engine = new Engine(MODEL);
+const launch = new Function(`return ${readFileSync(script.replace("model.js", "launch.js"), "utf8")}`)(); // eslint-disable-line no-new-func
+const scripts = (values) => ["megatron_lm", "megatron_bridge", "torchtitan", "maxtext"].map((framework) => [framework, launch(framework, values)]);
 const PAGE = process.argv[4] ? JSON.parse(readFileSync(process.argv[4], "utf8")) : null;
 const tried = (act) => {
   try {
@@ -30,7 +32,7 @@ const verbs = {
     const question = asked(PAGE, state);
     const { plans, ...best } = engine.answer(question);
     const judged = plans.length && question.limits.deadline_s ? engine.judged(question, { plans }) : null;
-    return { ...best, judged, front: plans.map(({ given, values }) => [given.accelerator, values.accelerators, values.wall_days, values.run_cost_usd]) };
+    return { ...best, judged, scripts: best.values && scripts(best.values), front: plans.map(({ given, values }) => [given.accelerator, values.accelerators, values.wall_days, values.run_cost_usd]) };
   },
   shape: (text) => shapeOf(MODEL, text),
 };

@@ -26,7 +26,7 @@ from factorykit.model.planning.candidates import alternative_models, outputs
 from factorykit.model.planning.constraints import TIERS
 from factorykit.model.planning.summary import LINK_INPUTS, address
 from factorykit.model.scenario.models import model_of
-from factorykit.site.planner import script
+from factorykit.site.planner import launch_script, script
 from factorykit.site.planner.controls import PRESETS, formulas, page_data, words
 from factorykit.site.planner.model import architectures, draws, model_script, shape, unplanned
 
@@ -58,6 +58,7 @@ def page(node: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, 
     """Answers of the engine of the page to questions."""
     folder = tmp_path_factory.mktemp("planner")
     (folder / "model.js").write_text(model_script(), encoding="utf-8")
+    (folder / "launch.js").write_text(launch_script(), encoding="utf-8")
     (folder / "page.json").write_text(json.dumps({**formulas(), **page_data()}), encoding="utf-8")
 
     def answers(verb: str, questions: list[Any]) -> list[Any]:
@@ -173,7 +174,10 @@ def test_the_best_plan_of_the_page_equals_python(answers: list[Any], n: int) -> 
     given = dict(given)
     asked = {"chips": given.pop("accelerator"), "counts": [given.pop("accelerators")], "acquire": way}
     asked["tiers"] = ("one", "two") if tiers == "best" else tiers
-    best = fk.plan(model, **asked, **given).best.row(0, named=True)
+    plan = fk.plan(model, **asked, **given)
+    best = plan.best.row(0, named=True)
+    for framework, text in found["scripts"]:
+        assert text == fk.launch(plan.scenario, framework)
     for name in (*PARTS, SHARE, "global_batch_size", *outputs(way)):
         if name in best:
             exact = quantity(name).is_text

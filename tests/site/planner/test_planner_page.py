@@ -14,11 +14,12 @@ import pytest
 import factorykit as fk
 from factorykit.core.vocabulary import quantity
 from factorykit.model.planning.plan import read_run
-from factorykit.site.planner import formulas_script, script
+from factorykit.site.planner import formulas_script, launch_script, script
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 BLANK = (
-    "<!doctype html><html lang=en><title>Plan</title><div data-factorykit-plan={}></div><script src=plan.js></script>"
+    "<!doctype html><html lang=en><title>Plan</title><div data-factorykit-plan={}></div>"
+    "<script src=plan.js></script><script src=plan-launch.js></script>"
 )
 
 
@@ -28,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("planner")
     (place / "plan.js").write_text(script(), encoding="utf-8")
     (place / "plan-formulas.js").write_text(formulas_script(), encoding="utf-8")
+    (place / "plan-launch.js").write_text(launch_script(), encoding="utf-8")
     (place / "plan.html").write_text(BLANK.format("whole"), encoding="utf-8")
     return place
 
@@ -186,6 +188,11 @@ def test_pinned_plans_differ_in_the_changed_inputs(plan: Callable[..., Any]) -> 
     found: dict[str, Any] = {}
     exec(code.replace("print(p)", ""), found)
     assert value(page, "wall_days") == quantity("wall_days").text(found["p"].best["wall_days"].item())
+    page.click("text=Megatron-LM")
+    launched = page.locator('[aria-label="Launch script"]')
+    assert launched.input_value() == fk.launch(found["p"].scenario, "megatron_lm")
+    typed(page, "accelerators", "2048")
+    assert "--nodes=256 " in launched.input_value()
 
 
 def test_a_chip_that_lacks_a_cell_asks_for_it_and_takes_it(plan: Callable[..., Any]) -> None:

@@ -14,10 +14,11 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError
-from factorykit.site.planner import serving
+from factorykit.site.planner import launch_script, serving
 
 ASK = Path(__file__).with_name("ask_serving.mjs")
 BLANK = "<!doctype html><title>Serve</title><div data-factorykit-serve></div><script src=serve.js></script>"
+BLANK += "<script src=plan-launch.js></script>"
 ANSWERED = "() => { const d = document.querySelector('[data-asked]')?.dataset; return d && d.answered === d.asked; }"
 CHIPS = ("h100_sxm", "h200_sxm", "b200", "gb200", "a100_sxm_80gb", "mi300x", "l40s", "tpu_v6e")
 MODELS = ("llama3_70b", "deepseek_v3", "qwen3_235b", "gpt_oss_120b", "llama3_8b", "minimax_m2", "nemotron_h_56b")
@@ -76,7 +77,8 @@ def asked(node: str, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dic
     folder = tmp_path_factory.mktemp("serving")
     (folder / "model.js").write_text(serving.model_script(), encoding="utf-8")
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
-    command = [node, str(ASK), str(folder / "model.js"), str(folder / "questions.json")]
+    (folder / "launch.js").write_text(launch_script(), encoding="utf-8")
+    command = [node, str(ASK), *(str(folder / name) for name in ("model.js", "questions.json", "launch.js"))]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
     return list(zip(questions, json.loads(ran.stdout), strict=True))
@@ -93,6 +95,7 @@ def test_random_questions_equal_python(asked: list[Any]) -> None:
         best, wanted = found["best"], plan.best
         assert best["chip"] == wanted["accelerator"], question
         assert list(plan.breaks) == found["breaks"]
+        assert found["script"] == fk.launch(wanted, question["engine"])
         for name in LAYOUT:
             assert best[name] == wanted[name], (name, question)
         ends = [f"{name}_{end}" for name in COMPARED for end in ("low", "high")]
@@ -110,6 +113,7 @@ def test_the_script_is_small() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_link_brings_the_answer_of_python_on_a_phone(chromium: Any, tmp_path: Path) -> None:
     (tmp_path / "serve.js").write_text(serving.script(), encoding="utf-8")
+    (tmp_path / "plan-launch.js").write_text(launch_script(), encoding="utf-8")
     (tmp_path / "serve.html").write_text(BLANK, encoding="utf-8")
     context, wrong = chromium.new_context(viewport={"width": 390, "height": 844}), []
     page = context.new_page()
@@ -121,6 +125,8 @@ def test_a_link_brings_the_answer_of_python_on_a_phone(chromium: Any, tmp_path: 
     assert answer.startswith(f"{best['accelerators']:.0f} NVIDIA {best['accelerator'][:4].upper()}")
     assert f"{best['usd_per_million_output_tokens']:.3g} USD" in answer
     assert "weights in FP8, vLLM" in answer
+    page.click("text=Bash script")
+    assert page.input_value('[aria-label="Launch script"]') == fk.launch(best, "vllm")
     assert "0.1 is outside [1, inf)" in page.text_content(".fkp-noted")
     assert page.locator(".fkp-compare tbody tr").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
