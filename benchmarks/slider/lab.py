@@ -76,7 +76,7 @@ def serving(folder: Path, command: list[str], ready: str = "") -> Iterator[str]:
         finally:
             server.terminate()
             try:
-                server.wait(timeout=30)
+                server.wait(timeout=5)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()

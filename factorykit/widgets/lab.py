@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +41,14 @@ def lab(passed_on: Sequence[str] = ()) -> int:
     config_paths = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     environment = os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(config_paths)}
     command = [sys.executable, "-m", "jupyter", "lab", *options, str(home), *passed_on]
-    return subprocess.call(command, env=environment)
+    return serve(command, environment)
+
+
+def serve(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a server until it ends, and end it when this process is ended; return its exit status."""
+    with subprocess.Popen(command, env=environment) as server:
+        signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+        return server.wait()
 
 
 def trusted(folder: Path) -> list[Path]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +71,25 @@ def test_a_wheel_trusts_the_notebooks_it_was_built_with(
     assert [path.name for path in lab.trusted(checkout)] == ["02-own.ipynb"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to pass on")
+def test_a_lab_that_is_ended_ends_its_server() -> None:
+    server = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    code = (
+        f"import os, sys; from factorykit.widgets import lab; lab.serve([sys.executable, '-c', {server!r}], os.environ)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        process = int(started.stdout.readline())
+        time.sleep(0.2)
+        started.terminate()
+        assert started.wait(timeout=10) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
 def test_lab_opens_the_start_page_without_dialogs(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[list[str], dict[str, Any]]] = []
-    monkeypatch.setattr(lab.subprocess, "call", lambda command, env: calls.append((command, env)) or 0)
+    monkeypatch.setattr(lab, "serve", lambda command, environment: calls.append((command, environment)) or 0)
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/own")
     assert lab.lab(["--no-browser"]) == 0
     ((command, environment),) = calls
@@ -91,6 +110,6 @@ def test_lab_copies_the_notebooks_of_the_installed_version_into_an_empty_folder(
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     monkeypatch.setattr(lab, "notebooks_folder", lambda: checkout)
-    monkeypatch.setattr(lab.subprocess, "call", lambda command, env: 0)
+    monkeypatch.setattr(lab, "serve", lambda command, environment: 0)
     assert lab.lab() == 0
     assert {path.name for path in Path("notebooks").iterdir()} == {path.name for path in checkout.glob("*.ipynb")}
