@@ -197,7 +197,7 @@ def test_a_choice_in_another_unit_is_refused() -> None:
 
 @pytest.mark.parametrize("inputs", [[1.0], "tokens", 3, None], ids=repr)
 def test_inputs_other_than_a_mapping_or_a_frame_are_refused(inputs: object) -> None:
-    with pytest.raises(ScenarioError, match="must be a mapping such as .*, or a frame"):
+    with pytest.raises(ScenarioError, match=r"must be a mapping such as .*, or a frame"):
         fk.evaluate(inputs, "training_flop")  # type: ignore[call-overload]
 
 
