@@ -123,7 +123,9 @@ def scheduled(framework: str | None) -> dict[str, list[Any]]:
     >>> scheduled("megatron_lm"), scheduled("nemo")
     ({'schedule': ['1f1b']}, {})
     """
-    rows = table("launch_options").filter(framework=framework or "", quantity="schedule").collect()
+    if framework is None:
+        return {}
+    rows = table("launch_options").filter(framework=framework, quantity="schedule").collect()
     known = rows["condition"].str.extract(r"schedule=(\w+)").to_list()
     return {"schedule": [value for value in CANDIDATES["schedule"].values if value in known]} if known else {}
 

@@ -119,6 +119,15 @@ def test_layers_that_do_not_divide_stand_in_lighter_stages_at_both_ends(model: s
         assert "virtual-stages-per" not in script
 
 
+def test_stages_that_torchtitan_cannot_cut_are_a_comment():
+    """Of 80 layers on 72 chunks 64 have one less; two layers a stage would make 41 stages, which it refuses."""
+    run = RUN | dict(fk.architecture("llama3_70b")) | {"pipeline_parallel": 6, "virtual_stages": 12, "schedule": "1f1b"}
+    run |= {"accelerators": 6 * 64, "global_batch_size": 3072, "expert_parallel": 1, "recompute": "none"}
+    script = fk.launch(run, "torchtitan")
+    assert "layers_per_stage" not in script
+    assert "# no option of torchtitan: Virtual stages 12" in script
+
+
 def test_layers_that_a_plan_recomputes_are_an_option_or_a_comment():
     """Of the layers of a stage, 126 / 16, as many are recomputed as the share says, rounded up."""
     run = RUN | dict(fk.architecture("llama3_405b")) | {"schedule": "1f1b", "recompute": "none", "expert_parallel": 1}
