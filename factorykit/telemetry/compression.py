@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from factorykit.core.errors import DatasetError
+from factorykit.core.text_io import GZIP, XZ
 
 MAX_BYTES: Final = 1_000_000_000
 """Bytes of a compressed file, decompressed."""
 BLOCK_BYTES: Final = 128 * 1024
 """Most bytes in a block of Zstandard; bytes that are read at once."""
-GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
-OPEN: Final[dict[bytes, Any]] = {GZIP: gzip.open, b"\xfd7zXZ\0": lzma.open, b"BZh": bz2.open}
+OPEN: Final[dict[bytes, Any]] = {GZIP: gzip.open, XZ: lzma.open, b"BZh": bz2.open}
 SKIPPED: Final = b"\x2a\x4d\x18"
 """Last three bytes of the magic number of a frame that holds no content."""
 DICTIONARY_BYTES: Final = (0, 1, 2, 4)

@@ -27,12 +27,12 @@ import polars as pl
 
 import factorykit as fk
 from factorykit.core import text_io
+from factorykit.core.text_io import GZIP
 from factorykit.data import build, tables
 from factorykit.data.public import connectors
 from factorykit.data.schemas import columns, schemas
 from factorykit.model.planning.plan import read_run
 from factorykit.site.sources import joined, read_cells, text_of
-from factorykit.telemetry.compression import GZIP
 from factorykit.telemetry.tensorboard import masked_crc
 
 CONFIG = {

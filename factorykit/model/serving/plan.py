@@ -393,7 +393,7 @@ def _demand(load: Any, rate: Any, users: Any, fleet: Any) -> tuple[dict[str, Any
 def _fitting(request: Request) -> tuple[predict.Rows, pl.DataFrame, frozenset[str]]:
     """Return the candidates of all chips that fit: to predict, with memory and prices, and the quantities used."""
     found, errors = [], []
-    for name in dict.fromkeys(request.chips):
+    for name in request.chips:
         try:
             found.append(_fitting_on(request, name))
         except FactorykitError as error:
