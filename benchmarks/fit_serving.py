@@ -38,10 +38,10 @@ from factorykit.model.serving.residual import (
 from factorykit.model.serving.validate import sweep
 
 PATH: Final = Path(__file__).parents[1] / "data" / "sources" / "serving_constants.csv"
-PHYSICAL: Final = ("EXPERT_RATE_SHARE", "EXPERT_LAYER_S", "STEP_TOKEN_S", "DRAFT_S", "SCALE_OUT_MESSAGE_S")
+PHYSICAL: Final = ("EXPERT_LOAD", "EXPERT_LAYER_S", "STEP_TOKEN_S", "DRAFT_S", "SCALE_OUT_MESSAGE_S")
 """Constants of `formulas.serving.calibration`."""
 DEFAULTS: Final = ("draft_acceptance", "serving_layer_s", "serving_step_s", "serving_message_s")
-QUEUE: Final = ("queued_share", "serving_request_s", "first_token_steps")
+QUEUE: Final = ("queued_share", "serving_request_s", "first_token_steps", "balancing_steps")
 LEAST_NOISE: Final = 0.15
 """Least noise of separate prefill: copies of one measurement in the table must not pass for repeated ones."""
 BOUND: Final = 2.0
@@ -181,7 +181,8 @@ def half_widths(values: dict, words: list, features: np.ndarray, residual: np.nd
     """Return by mode and what was left out the typical deviation, and the half width of 90 % intervals in it.
 
     Then a factor for each engine, chip and model, so that as many of its rows, left out likewise, are in their
-    interval; it is closer to one where rows are few.
+    interval; it is closer to one where rows are few. That of an unknown chip or model holds as many rows of left-out
+    ones, and is at least the upper quartile of those of the known rows.
     """
     modes, found = np.array([row["mode"] for row in words]), {}
     chips = np.array([row["chip"] for row in words])
@@ -205,7 +206,20 @@ def half_widths(values: dict, words: list, features: np.ndarray, residual: np.nd
                 change = np.log(np.mean([np.quantile(ratio[rows], 0.9, method="higher") for ratio in ratios]))
                 key = f"width_{word}_{name}"
                 found[key] = found.get(key, 1.0) * float(np.exp(change * count / (count + LEAST_ROWS)))
+    for word in ("chip", "model") if len(words) >= 10 * LEAST_ROWS else ():
+        names = np.array([row[word] for row in words])
+        mean, variance = left_out(precision, bounded(values, residual), names)
+        others = [{**row, word: OTHER} for row in words]
+        noisy = float(np.quantile([found.get(f"width_{word}_{name}", 1.0) for name in names], 0.75))
+        width = unknown_width(np.abs(mean - residual) / widened(found, others, variance), names)
+        found[f"width_{word}_{OTHER}"] = max(width, noisy)
     return found
+
+
+def unknown_width(ratio: np.ndarray, names: np.ndarray) -> float:
+    """Return the factor by which intervals that hold 90 % of the rows are wider, at least 1; each name counts alike."""
+    shares = np.linspace(0.0, 1.0, 1000)
+    return max(float(np.quantile([np.quantile(ratio[names == name], shares) for name in np.unique(names)], 0.9)), 1.0)
 
 
 def unknown_engine(words: list) -> dict[str, dict[str, float]]:
@@ -232,12 +246,11 @@ def unknown_engine(words: list) -> dict[str, dict[str, float]]:
             measured = getattr(predict.measured()[1], target)[mine] * np.exp(residual[mine])
             rest = [words[row] for row in np.flatnonzero(~mine)]
             mean, half = Process(target, rest, every[~mine], residual[~mine]).predict(others, features)
-            ratios[target].append(np.sort(np.abs(np.log(measured / physics) - mean) / half))
+            ratios[target].append(np.abs(np.log(measured / physics) - mean) / half)
         constants(engine).update(known)
-    shares = np.linspace(0.0, 1.0, 1000)
-    pooled = {name: np.concatenate([np.quantile(each, shares) for each in found]) for name, found in ratios.items()}
+    names = np.concatenate([np.full(len(each), engine) for engine, each in zip(own, ratios["ttft"], strict=True)])
     width = f"width_engine_{OTHER}"
-    widths = {name: {width: max(float(np.quantile(each, 0.9)), 1.0)} for name, each in pooled.items()}
+    widths = {name: {width: unknown_width(np.concatenate(found), names)} for name, found in ratios.items()}
     return widths | {OTHER: mean_constants(list(own.values()))}
 
 

@@ -139,6 +139,9 @@ def test_a_formula_is_named_and_documented_by_the_vocabulary(formula: Callable[.
     assert arguments(formula), f"{formula.__name__} has no arguments: make it a neutral value in quantities.csv"
     unknown = {formula.__name__, *arguments(formula)} - set(vocabulary())
     assert not unknown, f"{formula.__name__}: {unknown} are no rows of factorykit/core/quantities.csv"
+    parameters = inspect.signature(formula).parameters.values()
+    bare = [parameter.name for parameter in parameters if parameter.annotation is inspect.Parameter.empty]
+    assert not bare, f"{formula.__name__}: annotate {', '.join(bare)} as Numeric"
     doc = inspect.getdoc(formula) or ""
     for part, mark in {"equation": "\n.. math::", "Examples": "\nExamples\n--------\n"}.items():
         assert mark in doc, f"{formula.__name__}: its docstring has no {part}"

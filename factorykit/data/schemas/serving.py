@@ -94,13 +94,19 @@ class ServingDevices(Sourced):
 class ServingBenchmarks(Sourced):
     """Serving benchmarks.
 
-    A row is a language model of MLPerf Inference with the tokens of its requests, as far as the benchmark states them.
+    A row is what one source states of a language model of MLPerf Inference: the tokens of its requests, their mean and
+    variation, or the limits that the 99th percentile of the latencies of a scenario has to keep.
     """
 
-    serving_benchmark = key("model of the benchmark", unique=True, entity=True)
+    serving_benchmark = key("model of the benchmark, and what is stated of it", unique=True, entity=True)
     architecture = reference("architectures.architecture", "its architecture", required=True)
+    scenario = text("scenario with these limits", one_of=("Server", "Interactive"))
     input_tokens = measured("input_tokens")
     output_tokens = measured("output_tokens")
+    input_tokens_cv = measured("input_tokens_cv")
+    output_tokens_cv = measured("output_tokens_cv")
+    time_to_first_token_tail_s = measured("time_to_first_token_tail_s")
+    time_per_output_token_tail_s = measured("time_per_output_token_tail_s")
 
 
 class InferenceResults(Sourced):
@@ -130,7 +136,8 @@ class ServingConstants(Sourced):
     A row is one constant of the Gaussian process of a latency or of benchmark throughput: standard deviations of
     logarithms, shares that carry over between groups, length scales of features in their order, and half widths of 90 %
     intervals in standard deviations. Those of an engine are the prompts before an arriving one, over the requests in
-    flight in a benchmark, and the overhead of a request.
+    flight in a benchmark, the overhead of a request, and the decode steps for which its first token waits: always, and
+    where attention is data parallel (one step for engines without such rows).
     """
 
     serving_constant = key(

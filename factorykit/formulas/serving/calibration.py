@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-EXPERT_RATE_SHARE = 0.14
-"""Rate of products with routed experts over that of others."""
+EXPERT_LOAD = 0.14
+"""Parameters of products of each routed parameter that a token does not use: products of few tokens are slower."""
 ATTENTION_RATE_SHARE = 0.6
 """Share of the 16-bit peak that attention sustains, which engines compute in 16 bits."""
 EXPERT_LAYER_S = 4.3e-5

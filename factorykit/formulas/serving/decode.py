@@ -183,26 +183,25 @@ def decode_attention_s(
 
 
 def product_parameters(
-    active_parameters: Numeric,
-    embedding_parameters: Numeric,
-    moe_layers: Numeric,
-    routed_parameters: Numeric,
-    experts: Numeric,
-    experts_per_token: Numeric,
+    active_parameters: Numeric, embedding_parameters: Numeric, moe_layers: Numeric, routed_parameters: Numeric
 ) -> Numeric:
-    r"""Active parameters of the products of one token, those of routed experts weighted by their slower rate.
+    r"""Active parameters of the products of one token, with those that the products of few tokens an expert cost.
 
-    .. math:: N_p = N_a - N_{emb} + \left(\frac{1}{\eta_e} - 1\right) \frac{k}{E} L_e N_{re}, \qquad \eta_e = 0.14
+    .. math:: N_p = N_a - N_{emb} + \kappa\, L_e N_{re}
+
+    Notes
+    -----
+    Products with :math:`n` tokens an expert run at the share :math:`n / (n + n_0)` of the rate of large ones; of passes
+    of equal length the rest of the time is proportional to all routed parameters.
 
     Examples
     --------
     DeepSeek-V3, of 37 billion active parameters:
 
-    >>> product_parameters(3.755e10, 9.27e8, 58.0, 1.127e10, 256.0, 8.0) / 1e9
-    162.102375
+    >>> round(product_parameters(3.755e10, 9.27e8, 58.0, 1.127e10) / 1e9, 1)
+    128.1
     """
-    routed = moe_layers * routed_parameters * experts_per_token / maximum(experts, 1.0)
-    return active_parameters - embedding_parameters + (1.0 / calibration.EXPERT_RATE_SHARE - 1.0) * routed
+    return active_parameters - embedding_parameters + calibration.EXPERT_LOAD * moe_layers * routed_parameters
 
 
 def decode_products_s(

@@ -139,8 +139,8 @@ def counted(hardware: str) -> float | None:
 def precision_of(text: str) -> str | None:
     """Return the number format of matrix products in a description, or None.
 
-    >>> precision_of("bfloat16"), precision_of("FP8 (E4M3)"), precision_of("MXFP4"), precision_of("tf32")
-    ('bf16', 'fp8', 'nvfp4', None)
+    >>> precision_of("bfloat16"), precision_of("MXFP4"), precision_of("MXFP4 -> bf16"), precision_of("tf32")
+    ('bf16', 'nvfp4', 'bf16', None)
     """
     lowered = re.sub(DENIED, "", text.lower().replace("_", "-")).strip()
     return meaning("precision", lowered)

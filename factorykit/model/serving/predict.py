@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -27,8 +28,17 @@ DECODE: Final = (
     *("requests_in_memory", "replica_accelerators", "served_weight_bytes", "draft_step_tokens"),
 )
 PREFILL: Final = ("time_to_first_token_s", "prefill_s", "replica_accelerators")
-BENCHMARK_LAYOUTS: Final = tuple((float(t), float(r)) for t in (1, 2, 4, 8) for r in (64, 256, 1024))
-"""Tensor parallelism and concurrent requests of a replica, of which a submission takes the fastest that fits."""
+BENCHMARK_LAYOUTS: Final = tuple(
+    (float(tensor), float(data), float(tensor * data), 2.0**doublings)
+    for tensor, data in ((1, 1), (2, 1), (4, 1), (8, 1), (1, 4), (1, 8))
+    for doublings in range(2, 11)
+)
+"""Tensor, attention data and expert parallelism and concurrent requests of replicas; submissions take the fastest."""
+LENGTHS: Final = ("input_tokens", "output_tokens", "input_tokens_cv", "output_tokens_cv")
+LIMITS: Final = ("time_to_first_token_limit_s", "time_per_output_token_limit_s")
+TAILS: Final = ("time_to_first_token_tail_s", "time_per_output_token_tail_s")
+BENCHMARK_PERCENTILE: Final = 0.99
+"""Share of the requests of a benchmark that keep its limits."""
 
 
 class Rows(NamedTuple):
@@ -78,10 +88,12 @@ class Physics(NamedTuple):
 def _queued(rows: Rows, decode_step_s: pl.Series) -> pl.DataFrame:
     """Return the quantities of prefill with the queue and the overhead of a request of each row's engine.
 
-    Where prompts and answers share accelerators, a first token also waits for some decode steps of the others.
+    Where prompts and answers share accelerators, a first token also waits for some decode steps of the others, and for
+    more where the engine balances prompts over groups of attention data parallelism.
     """
-    names = ("queued_share", "serving_request_s", "first_token_steps")
-    share, overhead, steps = (pl.Series(_of_engine(rows.words, name)) for name in names)
+    names = ("queued_share", "serving_request_s", "first_token_steps", "balancing_steps")
+    share, overhead, steps, balancing = (pl.Series(_of_engine(rows.words, name)) for name in names)
+    steps += balancing * (rows.decode["attention_data_parallel"] > 1.0)
     overhead += steps * decode_step_s * (1.0 - rows.decode["prefill_separate"])
     given = {"queued_prefills": share * rows.prefill["concurrent_requests"], "serving_request_s": overhead}
     return rows.prefill.with_columns(**{name: each for name, each in given.items() if name not in rows.prefill.columns})
@@ -192,10 +204,17 @@ def summary(
 
 @cache
 def benchmarks() -> dict[str, dict[str, float]]:
-    """Return the known tokens of a request of the table serving_benchmarks, by architecture."""
-    rows = table("serving_benchmarks").collect().iter_rows(named=True)
-    lengths = ("input_tokens", "output_tokens")
-    return {row["architecture"]: {name: row[name] for name in lengths if row[name]} for row in rows}
+    """Return the lengths of requests of the table serving_benchmarks, and their variation, by architecture."""
+    rows = table("serving_benchmarks").group_by("architecture").agg(pl.col(LENGTHS).drop_nulls().first()).collect()
+    stated = ({name: value for name, value in row.items() if value is not None} for row in rows.iter_rows(named=True))
+    return {str(row.pop("architecture")): row for row in stated}
+
+
+@cache
+def latency_limits() -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the limits of both latencies that scenarios of benchmarks have, by architecture and scenario."""
+    rows = table("serving_benchmarks").drop_nulls("scenario").select("architecture", "scenario", *TAILS).collect()
+    return {(model, scenario): (first, following) for model, scenario, first, following in rows.iter_rows()}
 
 
 def read_submission(row: Mapping[str, Any]) -> Point:
@@ -215,29 +234,30 @@ def read_submission(row: Mapping[str, Any]) -> Point:
     width = number_format({"weight_data_types": narrowest, **{name: cell for name, cell in row.items() if cell}})
     shape = {name: float(value) for name, value in architecture(model).items()}
     replica = {**shape, **hardware(specification, width), "kv_bytes_per_element": 1.0}
-    replica |= benchmarks()[model]
+    replica |= {**benchmarks()[model], "latency_percentile": BENCHMARK_PERCENTILE}
     software = str(row.get("software") or "").partition(" ")[0].strip(",").lower()
     words = {"engine": software, "chip": str(specification["accelerator"]), "model": model, "format": width}
     count = float(row.get("nodes") or 1.0) * float(row.get("accelerators_per_node") or (8.0 if stated else 1.0))
-    return Point(words | {"mode": scenario}, replica, {}, {"accelerators": count})
+    limits = latency_limits().get((model, scenario), (math.inf, math.inf))
+    load = {"accelerators": count, **dict(zip(LIMITS, limits, strict=True))}
+    return Point(words | {"mode": scenario}, replica, {}, load)
 
 
 def benchmark_tokens_per_s(submissions: Sequence[Point]) -> np.ndarray:
-    """Return the output tokens per second of the fastest replica that fits, over all accelerators of each system."""
-    import numpy as np
-
-    layouts = pl.DataFrame(BENCHMARK_LAYOUTS, schema=["tensor_parallel", "concurrent_requests"], orient="row")
-    replicas = pl.DataFrame([submission.decode for submission in submissions]).with_row_index("row")
-    frame = replicas.join(layouts, how="cross")
-    outputs = ("requests_in_memory", "time_per_output_token_s", "prefill_s")
-    found = frame.hstack(evaluate(frame.drop("row"), outputs, assume=True).select(outputs))
+    """Return output tokens per second of the fastest replica that fits and keeps the limits, over all accelerators."""
+    names = ("tensor_parallel", "attention_data_parallel", "expert_parallel", "concurrent_requests")
+    layouts = pl.DataFrame(BENCHMARK_LAYOUTS, schema=names, orient="row")
+    loads = pl.DataFrame([submission.load for submission in submissions]).with_row_index("row")
+    replicas = pl.DataFrame([submission.decode for submission in submissions])
+    frame = replicas.hstack(loads).join(layouts, how="cross")
+    outputs = ("requests_in_memory", "time_per_output_token_s", "prefill_s", "replica_accelerators", *TAILS)
+    found = frame.hstack(evaluate(frame.drop(loads.columns), outputs, assume=True).select(outputs))
     latency = pl.col("output_tokens") * pl.col("time_per_output_token_s") + pl.col("prefill_s")
-    rate = pl.col("concurrent_requests") * pl.col("output_tokens") / latency / pl.col("tensor_parallel")
+    replica = pl.col("concurrent_requests") * pl.col("output_tokens") / latency
     fits = pl.col("requests_in_memory") >= pl.col("concurrent_requests")
-    best = (
-        found.with_columns(rate=pl.when(fits).then(rate)).group_by("row", maintain_order=True).agg(pl.col("rate").max())
-    )
-    return best["rate"].to_numpy() * np.array([submission.load["accelerators"] for submission in submissions])
+    kept = [pl.col(tail) <= pl.col(limit) for tail, limit in zip(TAILS, LIMITS, strict=True)]
+    rate = pl.when(fits, *kept).then(replica * pl.col("accelerators") / pl.col("replica_accelerators"))
+    return found.group_by("row", maintain_order=True).agg(rate.max().alias("rate"))["rate"].to_numpy()
 
 
 def benchmark_features(submissions: Sequence[Point]) -> np.ndarray:

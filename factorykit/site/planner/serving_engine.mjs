@@ -52,7 +52,7 @@ export class Serving {
       Object.assign(common, this.shapes[row.model], machines[`${row.chip} ${row.format}`], decodeOf(i));
       Object.assign(prompts, common, prefillOf(i));
       const step = model.decode(common);
-      Object.assign(prompts, this.queue(row.engine, prompts.concurrent_requests, common.prefill_separate ? 0 : step.decode_step_s));
+      Object.assign(prompts, this.queue(row.engine, prompts.concurrent_requests, common.prefill_separate ? 0 : step.decode_step_s, common.attention_data_parallel));
       return this.latencies(step, model.prefill(prompts), loadOf(i));
     });
     const process = (name) => new Process(model, model.constants[name], words, latencies.map((row) => row.features[name]), { joining: numbers(weights[name].joining), rows: numbers(weights[name].rows) });
@@ -64,9 +64,10 @@ export class Serving {
   }
 
   // The queue of prompts and the overhead of a request, with the decode steps for which a first token waits.
-  queue(engine, requests, step = 0) {
-    const { queued_share, serving_request_s, first_token_steps } = this.model.engines[engine];
-    return { queued_prefills: queued_share * requests, serving_request_s: serving_request_s + first_token_steps * step };
+  queue(engine, requests, step = 0, groups = 1) {
+    const { queued_share, serving_request_s, first_token_steps, balancing_steps } = this.model.engines[engine];
+    const steps = first_token_steps + (groups > 1 ? balancing_steps : 0);
+    return { queued_prefills: queued_share * requests, serving_request_s: serving_request_s + steps * step };
   }
 
   // Latencies by the formulas alone, and the features of their residuals.
@@ -108,7 +109,7 @@ export class Serving {
     const prompts = new Map();
     const prefill = (layout, requests, separate, step) => {
       const key = [...Object.values(layout), requests, separate].join(" ");
-      if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests, step), { concurrent_requests: requests, prefill_separate: separate })));
+      if (!prompts.has(key)) prompts.set(key, model.prefill(Object.assign(queued, layout, this.queue(engine, requests, step, layout.attention_data_parallel), { concurrent_requests: requests, prefill_separate: separate })));
       return prompts.get(key);
     };
     const groups = [[], []];

@@ -114,6 +114,35 @@ def test_benchmark_results_are_predicted_without_their_system() -> None:
     assert found["reason"].null_count() == results.height
 
 
+def test_formulas_alone_find_the_offline_throughput_of_gpus_within_a_factor_of_two() -> None:
+    """Of all models alike: prompts of 9,429 tokens (Llama 3.1 405B) and of 222 (Llama 2 70B), dense and of experts."""
+    words, _, residual = predict.known("benchmark")
+    frame = pl.DataFrame(words).with_columns(ratio=pl.Series(np.exp(residual)))
+    gpus = frame.filter(pl.col("mode") == "Offline", ~pl.col("chip").str.starts_with("xeon"))
+    assert gpus["model"].n_unique() == 5
+    assert gpus["ratio"].is_between(0.5, 2.0).all()
+
+
+def test_tighter_limits_of_a_benchmark_never_serve_more() -> None:
+    """MLPerf: offline has no limit, server 2 s and 200 ms, interactive 450 ms and 40 ms (Llama 2 70B)."""
+    row = fk.table("inference_results").filter(id="5.1-0001_llama2-70b-99_offline").collect().row(0, named=True)
+    scenarios = ("Offline", "Server", "Interactive")
+    points = [predict.read_submission({**row, "scenario": scenario}) for scenario in scenarios]
+    offline, server, interactive = predict.benchmark_tokens_per_s(points)
+    assert offline >= server > interactive
+
+
+@pytest.mark.parametrize("word", ["chip", "model"])
+def test_benchmark_results_are_predicted_without_their_chip_or_model(word: str) -> None:
+    words, _, residual = predict.known("benchmark")
+    mean, half = predict.without("benchmark", [row[word] for row in words])
+    offline = np.array([row["mode"] == "Offline" for row in words])
+    error = np.abs(np.expm1(mean - residual))[offline]
+    assert np.median(error) < 0.15 * 1.5
+    assert np.quantile(error, 0.9) < 0.75
+    assert (np.abs(mean - residual) < half).mean() > 0.85
+
+
 def test_a_row_needs_no_measured_column_and_more_users_wait_longer() -> None:
     hybrid = {"model_path": "nvidia/Nemotron-3-Super-120B-A12B", "pp_size": float("nan")}
     rows = pl.DataFrame([ROW, ROW | {"batch_size": 64}, ROW | hybrid, ROW | {"model_path": "unheard/of"}])
