@@ -12,7 +12,7 @@ implausible timestamps, duplicate, unordered and contradicting rows are counted 
 ======== ============================================================== ==========================================
 table    one row per                                                    columns
 ======== ============================================================== ==========================================
-events   event of a node, an accelerator or a job                       at, until, node, accelerator, job, kind, cause,
+events   event of a node, an accelerator (or a health check) or a job   at, until, node, accelerator, job, kind, cause,
                                                                         code
 jobs     attempt of a job: each start                                   job, name, user, state, submitted, started,
                                                                         ended, nodes, accelerators, node_list

@@ -21,13 +21,7 @@ NOT_FAILED: Final = ("completed", "running", "cancelled", "timeout", "preempted"
 
 
 def started_attempts(log: Log) -> pl.DataFrame:
-    """Return the attempts that ran, numbered by start; a running one ends with the log.
-
-    Raises
-    ------
-    ScenarioError
-        If there is none.
-    """
+    """Return the attempts that ran, numbered by start; a running one ends with the log."""
     _, end = window(log)
     started = log.jobs.filter(pl.col("started").is_not_null(), pl.col("accelerators") > 0)
     if started.is_empty():

@@ -79,20 +79,15 @@ class Exposure:
 
 
 def exposure_of(log: Log, given: float | pl.DataFrame | None = None) -> Exposure:
-    """Return the exposure that is given, or else that which a log states.
-
-    Raises
-    ------
-    ScenarioError
-        If there is none.
-    """
+    """Return the exposure that is given, or else that which a log states."""
     start, end = window(log)
     if given is not None and not isinstance(given, pl.DataFrame):
         nodes = float(integer("exposure", given, 1))
         row = pl.DataFrame({"node": None, "since": start, "until": end, "source": "given"}, WATCHED)
         return Exposure(row.with_columns(nodes=nodes), start, end)
     if given is None:
-        periods = pl.concat([log.watched.filter(pl.col("node").is_not_null()), _of_scheduler(log, end)])
+        nodes = fleet_nodes(log)
+        periods = pl.concat([log.watched.filter(pl.col("node").is_in(nodes)), _of_scheduler(log, nodes, end)])
     else:
         periods = frame("exposure", given, EXPOSURE).select(*EXPOSURE, source=pl.lit("given"))
         if wrong := next((name for name in EXPOSURE if periods.schema[name] != WATCHED[name]), None):
@@ -106,8 +101,8 @@ def exposure_of(log: Log, given: float | pl.DataFrame | None = None) -> Exposure
     return Exposure(known, *known.select(pl.col("since").min(), pl.col("until").max()).row(0))
 
 
-def _of_scheduler(log: Log, end: datetime) -> pl.DataFrame:
-    """Return the exposure that a scheduler states: every node of the log, over the period of its jobs and events."""
+def _of_scheduler(log: Log, nodes: list[str], end: datetime) -> pl.DataFrame:
+    """Return the exposure that a scheduler states: every node, over the period of its jobs and events."""
     jobs = log.jobs.filter(pl.col("node_list").is_not_null())
     times = jobs.select("submitted", "started", pl.col("ended").fill_null(end)).unpivot()["value"]
     reported = log.watched.filter(pl.col("node").is_null())
@@ -120,7 +115,7 @@ def _of_scheduler(log: Log, end: datetime) -> pl.DataFrame:
     if period_d and (1.0 - quiet_d / period_d) ** (len(ends) - 1) < RARE:
         warn(f"no job ended in the first {quiet_d:.1f} days of the log; give exposure if sacct lists jobs since later")
     period = pl.DataFrame({"since": [since], "until": [until], "source": ["scheduler"]})
-    return pl.DataFrame({"node": fleet_nodes(log)}, {"node": pl.String}).join(period, how="cross")
+    return pl.DataFrame({"node": nodes}, {"node": pl.String}).join(period, how="cross")
 
 
 def _merged(periods: pl.DataFrame) -> pl.DataFrame:
@@ -133,12 +128,7 @@ def _merged(periods: pl.DataFrame) -> pl.DataFrame:
 
 
 def window(log: Log) -> tuple[datetime, datetime]:
-    """Return the first and the last timestamp of a log.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return the first and the last timestamp of a log."""
     if not isinstance(log, Log):
         raise ScenarioError(f"log must be a Log, got {short_repr(log)}; read one with fk.read_log")
     times = [
@@ -159,11 +149,17 @@ def window(log: Log) -> tuple[datetime, datetime]:
     return min(times), max(times)
 
 
+def accelerator_jobs(log: Log) -> pl.DataFrame:
+    """Return the jobs with accelerators, or all jobs if none has any."""
+    held = log.jobs.filter(pl.col("accelerators") > 0.0)
+    return log.jobs if held.is_empty() else held
+
+
 def fleet_nodes(log: Log) -> list[str]:
-    """Return the nodes that a scheduler, a journal or a health check of a log names; power may be of unnamed ones."""
-    allocated = log.jobs.select(nodes_in("node_list").alias("node")).explode("node")
-    named = [frame.select("node") for frame in (log.events, log.watched)]
-    return pl.concat([allocated, *named])["node"].drop_nulls().unique().sort().to_list()
+    """Return the nodes that a scheduler, a journal or a health check names, without those of other jobs alone."""
+    lists = (jobs.select(nodes_in("node_list").explode())["node_list"] for jobs in (log.jobs, accelerator_jobs(log)))
+    allocated, fleet = map(set, lists)
+    return sorted({*log.events["node"], *log.watched["node"], *fleet} - (allocated - fleet) - {None})
 
 
 def nodes_in(column: str) -> pl.Expr:

@@ -15,7 +15,7 @@ from factorykit.core.validation import one_of, probability
 from factorykit.formulas.reliability import cluster_mtbf_counted_s
 from factorykit.model.reliability.reliability import mtbf_interval_s
 from factorykit.telemetry.attempts import interrupted
-from factorykit.telemetry.exposure import exposure_of, nodes_in, window
+from factorykit.telemetry.exposure import accelerator_jobs, exposure_of, fleet_nodes, nodes_in, window
 from factorykit.telemetry.tidy import Log
 
 BEFORE_S: Final = 600.0
@@ -52,7 +52,8 @@ def failures(log: Log) -> pl.DataFrame:
     A failure is an event of that kind, a node that goes down other than for maintenance, a job that ended with a node
     failure, or one that made steps, failed and was continued by a later attempt or another job, as in :func:`goodput`.
     All events of a node while it is down, or within ten minutes, are one failure. A job that ends in the ten minutes
-    before to the five minutes after an event on one of its nodes failed because of that event.
+    before to the five minutes after an event on one of its nodes failed because of that event. Where jobs have
+    accelerators, other jobs, and nodes of other jobs alone, do not count.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def failures(log: Log) -> pl.DataFrame:
     """
     start, end = window(log)
     from_events = _failures_from_events(log)
-    ended = pl.concat([log.jobs.filter(pl.col("state") == "node failure"), interrupted(log)])
+    ended = pl.concat([accelerator_jobs(log).filter(pl.col("state") == "node failure"), interrupted(log)])
     ended = ended.filter(pl.col("ended").is_not_null())
     ended = ended.select("job", pl.col("ended").alias("at"), nodes_in("node_list").alias("node")).explode("node")
     explained = ended.join(from_events.select("node", event_at="at"), on="node").filter(
@@ -109,7 +110,7 @@ def mtbf(
         Nodes and periods that were watched: a table with ``node``, ``since`` and ``until`` (timestamps with a zone), or
         the number of nodes watched over the whole log. By default the jobs and node events of a scheduler state the
         nodes that the log names, over their period, and journals and health checks a node each, from their first to
-        their last line, whether it fails or not.
+        their last line, whether it fails or not. Where jobs have accelerators, nodes of other jobs alone do not count.
     confidence
         Confidence level of all limits, in (0, 1).
 
@@ -186,7 +187,9 @@ def mtbf(
 
 def _failures_from_events(log: Log) -> pl.DataFrame:
     """Return the failures among events, bursts of one node as one: at, node, job, cause, back, is_down."""
-    events = log.events.filter(pl.col("kind").is_in(["failure", "down"]) & (pl.col("cause").ne_missing("maintenance")))
+    is_of_fleet = pl.col("node").is_in([None, *fleet_nodes(log)], nulls_equal=True)
+    is_failure = pl.col("kind").is_in(["failure", "down"]) & (pl.col("cause").ne_missing("maintenance"))
+    events = log.events.filter(is_of_fleet, is_failure)
     ups = log.events.filter(pl.col("kind") == "up").select("node", up="at").sort("up")
     has_downs, has_ups = (events["kind"] == "down").any(), ups.height > 0
     is_down = (pl.col("kind") == "down") | pl.lit(not has_downs)

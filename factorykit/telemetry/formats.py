@@ -78,7 +78,8 @@ class Format:
     """A format of logs.
 
     ``needs`` are the columns or paths of a record, or patterns of lines that show the format; ``lines`` is the pattern
-    of the lines that are read, or of the first of the columns ``needs``; ``named`` are the columns that a file gives if
+    of the lines that are read, or of the first of the columns ``needs``; the ``separator`` is that of cells, or of
+    the refreshes of a progress bar in one line; ``named`` are the columns that a file gives if
     its lines do not: the node or job by its name, the time by its modification; ``watches`` is the source of the nodes
     and times that a file observes.
     """
@@ -138,14 +139,17 @@ def detect(source: Path | bytes) -> list[Format]:
     is_document = bool(head) and head[0].lstrip()[:1] in ("[", "{") and not records(head[:1])  # of several lines
     shapes = ("series",) if is_series else ("table", "line") if is_document else ("table", "line", "json")
     possible = [kind for kind in formats().values() if kind.shape in shapes]
-    names = {separator: header(head, separator) for separator in {kind.separator for kind in possible}}
-    matching = [kind for kind in possible if kind.shape == "table" and {*kind.needs} <= {*names[kind.separator]}]
+    tables = [kind for kind in possible if kind.shape == "table"]
+    names = {separator: header(head, separator) for separator in {kind.separator for kind in tables}}
+    matching = [kind for kind in tables if {*kind.needs} <= {*names[kind.separator]}]
     texts = pl.LazyFrame({"line": head}, {"line": pl.String})
     for part in (texts, lines) if len(head) == HEAD and not matching else (texts,):
         others = [kind for kind in possible if kind.shape != "table" and kind not in matching]
-        shown = part.filter(is_likely(others)).select(kind.is_shown().alias(kind.name) for kind in others)
-        is_shown = shown.collect(engine="streaming")
-        matching += [kind for kind in others if is_shown[kind.name].item()]
+        likely = part.filter(is_likely(others))
+        for test in (lambda kind: is_likely([kind]).any(), Format.is_shown):  # the second one is slow
+            shown = likely.select(test(kind).alias(kind.name) for kind in others).collect(engine="streaming")
+            others = [kind for kind in others if shown[kind.name].item()]
+        matching += others
     return [kind for kind in matching if kind.name not in OWN] or matching
 
 
@@ -157,8 +161,6 @@ def is_likely(possible: Iterable[Format]) -> pl.Expr:
 
 def header(head: Sequence[str], separator: str) -> list[str]:
     """Return the names in the first line of a table, without the units that nvidia-smi writes behind them."""
-    if not separator:
-        return []
     try:
         names = next(csv.reader(head[:1], delimiter=separator), [])
     except csv.Error:  # no table
@@ -235,13 +237,11 @@ def as_text(lines: pl.Series) -> pl.Series:
 def cell(theirs: str, shape: str) -> pl.Expr:
     """Return the text at one place of a line."""
     where, _, condition = theirs.partition(" ? ")
-    match shape:
-        case "line":
-            return pl.col("line").str.extract(where)
-        case _:
-            path, _, value = condition.partition("=")
-            is_met = (pl.col(path.rstrip("!")) == value) ^ path.endswith("!")
-            return pl.when(is_met).then(pl.col(where)) if condition else pl.col(where)
+    if shape == "line":
+        return pl.col("line").str.extract(where)
+    path, _, value = condition.partition("=")
+    is_met = (pl.col(path.rstrip("!")) == value) ^ path.endswith("!")
+    return pl.when(is_met).then(pl.col(where)) if condition else pl.col(where)
 
 
 def with_paths(lines: pl.LazyFrame, known: Format) -> pl.LazyFrame:

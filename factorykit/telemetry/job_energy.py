@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_HOUR
-from factorykit.core.errors import ScenarioError
+from factorykit.core.errors import ScenarioError, warn
 from factorykit.formulas.energy import accelerator_energy_kwh
 from factorykit.telemetry.exposure import nodes_in, window
 from factorykit.telemetry.tidy import Log
@@ -58,7 +58,10 @@ def energy(log: Log) -> pl.DataFrame:
     key = ["node", "accelerator"]
     ordered = log.power.sort(*key, "at", maintain_order=True)
     span = (pl.col("at").shift(-1).over(key) - pl.col("at")).dt.total_microseconds() / (1e6 * SECONDS_PER_HOUR)
-    spans = ordered.with_columns(span=span).filter(pl.col("span") > 0.0)
+    timed = ordered.with_columns(span=span)
+    if same := timed.filter(span=0.0).height:
+        warn(f"{same:,} power samples are at the time of another one of their accelerator; give node and index, too")
+    spans = timed.filter(pl.col("span") > 0.0)
     if spans.is_empty():
         raise ScenarioError("no accelerator has two power samples; give the output of nvidia-smi or DCGM")
     usual = pl.col("span").quantile(USUAL_QUANTILE).over(key)

@@ -96,9 +96,16 @@ def _accelerators(template: Mapping[str, Any]) -> float:
     return float(sum(int(count) for count in counts if count.isdecimal() and len(count) <= MAX_COUNT_DIGITS))
 
 
-def _restarts(pod: Mapping[str, Any]) -> int:
+def _statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the statuses of the containers with accelerators, or of all if none has any: others are sidecars."""
+    containers = _objects(_object(pod.get("spec")).get("containers"))
+    names = [item.get("name") for item in containers if _accelerators({"spec": {"containers": [item]}})]
     statuses = _objects(_object(pod.get("status")).get("containerStatuses"))
-    counts = (status.get("restartCount") for status in statuses)
+    return [status for status in statuses if status.get("name") in names] or statuses
+
+
+def _restarts(pod: Mapping[str, Any]) -> int:
+    counts = (status.get("restartCount") for status in _statuses(pod))
     return max((count for count in counts if isinstance(count, int) and 0 <= count <= MAX_RESTARTS), default=0)
 
 
@@ -112,7 +119,7 @@ def _starts(pod: Mapping[str, Any]) -> Iterator[_Start]:
     met = [item for item in _objects(status.get("conditions")) if item.get("status") == "True"]
     reasons += [str(item.get("reason") or "") for item in met if item.get("type") in ("DisruptionTarget", "Failed")]
     pod_state = next(filter(None, map(words("pod_state").get, reasons)), None)
-    for container in _objects(status.get("containerStatuses"))[:1]:
+    for container in _statuses(pod)[:1]:
         previous, current = (_object(container.get(name)) for name in ("lastState", "state"))
         for state_of, is_last in ((previous, False), (current, True)):
             ended = _object(state_of.get("terminated"))

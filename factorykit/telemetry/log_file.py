@@ -51,6 +51,8 @@ REPLACEMENT: Final = "\ufffd"
 WARNINGS: Final = "warnings of Prometheus, whose answer may lack samples"
 SPREAD: Final = "events of which only their number is known, at even times from the first to the last"
 REPLICAS: Final = "samples of other replicas of Prometheus, skipped"
+UNNAMED: Final = "samples without an accelerator, taken as of one per node"
+MIN_SAMPLES: Final = 20
 MAX_TIMES: Final = 10_000
 """Most occurrences of an event that are counted together."""
 IMPLAUSIBLE: Final = "implausible timestamps, skipped"
@@ -111,6 +113,15 @@ class Reading:
     rows: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {name: [] for name in TABLES})
     notes: list[dict[str, Any]] = field(default_factory=list)
     watched: list[pl.DataFrame] = field(default_factory=list)
+    counted: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+
+    def spread(self) -> None:
+        """Add a row for each occurrence of the events that all files report together."""
+        for known, reports in self.counted.items():
+            counted = pl.concat(reports)
+            events = _spread(counted)
+            self.rows["events"].append(events.select(list(TABLES["events"])))
+            self.note(Path(), known, SPREAD, events.height - counted.height)
 
     def note(self, file: Path, known: str, issue: str, count: int, line: int | None = None, shape: str = "") -> None:
         """Note how often an issue occurs, if it does."""
@@ -196,19 +207,28 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     marked = parsed(known, columns, texts.with_columns(**source.columns), some, reading.zone)
     undated = texts.filter(pl.col("at").is_null() if "at" in known.named else False).select("^series$")
     count, rows, scraped = pl.collect_all([lines, marked, undated], engine="streaming")
-    reading.note(source.file, known.name, TIMED_BY_FILE, _scraped(scraped))
+    if scraped.n_unique() < scraped.height:  # several scrapes have unknown times
+        raise DatasetError("several scrapes without times; give one file per scrape, or Prometheus' own answer")
+    reading.note(source.file, known.name, TIMED_BY_FILE, scraped.height)
     wrong = note_rows(known, source, reading, count.item(), rows)
     if is_table and len(wrong):
         _check_header(source, columns, texts.filter(pl.col("row").is_in(wrong.implode())))
     valid = rows.filter(~pl.col("bad"))
-    single = _of_one_replica(_spread(valid, source.is_continued) if "times" in valid.columns else valid)
-    more = single.height - valid.height
-    reading.note(source.file, known.name, SPREAD if more > 0 else REPLICAS, abs(more))
-    kept, wrong_times = _plausible(single.select(list(TABLES[known.table])))
+    single = _of_one_replica(valid)
+    reading.note(source.file, known.name, REPLICAS, valid.height - single.height)
+    kept, wrong_times = _plausible(single)
+    if "times" in kept.columns:
+        counted = kept.filter(pl.col("kind") != "notice").with_columns(continued=pl.lit(source.is_continued))
+        reading.counted.setdefault(known.name, []).append(counted)
+        kept = kept.filter(kind="notice")
+    kept = kept.select(list(TABLES[known.table]))
     reading.note(source.file, known.name, IMPLAUSIBLE, wrong_times)
     reading.note(source.file, known.name, UNTIMED, kept["at"].null_count() if "at" in kept.columns else 0)
-    if known.table == "power" and kept.filter(pl.col("accelerator").is_null())["at", "node"].is_duplicated().any():
-        raise DatasetError("several accelerators without names have samples of one time; give index or uuid, too")
+    if known.table == "power":
+        unnamed = kept.filter(pl.col("accelerator").is_null())
+        if _is_of_several(unnamed):
+            raise DatasetError("several accelerators without names have samples of one time; give index or uuid, too")
+        reading.note(source.file, known.name, UNNAMED, unnamed.height)
     if known.watches:
         kept_at = kept
         if last is not None:
@@ -216,6 +236,13 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
             kept_at = _plausible(stamps(found_at.with_columns(**source.columns).collect(), reading.zone))[0]
         reading.watched += [watched(known, kept_at)] if kept_at.height else []
     return kept
+
+
+def _is_of_several(samples: pl.DataFrame) -> bool:
+    """Return whether samples of one name are those of several accelerators, which are nearly at one time."""
+    gap = pl.col("at").diff().over("node", order_by="at").dt.total_microseconds()
+    short, interval = samples.select(gap.quantile(q).alias(str(q)) for q in (0.25, 0.95)).row(0)
+    return samples["at", "node"].is_duplicated().any() or (samples.height >= MIN_SAMPLES and short < 0.1 * interval)
 
 
 def parsed(
@@ -261,27 +288,25 @@ def parsed(
     return marked.select(pl.exclude("^.* cell$"))
 
 
-def _spread(rows: pl.DataFrame, is_continued: bool) -> pl.DataFrame:
+def _spread(counted: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each occurrence of events that were counted together, at even times from first to last.
 
     An event that is reported again has the number of all its occurrences so far; one from before a continued file was
     last reported by its former part.
     """
-    key, times = pl.coalesce("id", pl.col("row").cast(pl.String)), pl.col("times").fill_null(1.0)
-    counted, others = rows.filter(pl.col("kind") != "notice"), rows.filter(pl.col("kind") == "notice")
     if not (counted["times"] > 1.0).any():
-        return rows
+        return counted
+    key, times = pl.coalesce("id", pl.col("number").cast(pl.String)), pl.col("times").fill_null(1.0)
     earlier = pl.col("times", "at").shift(1).over(key, order_by="times").name.prefix("earlier ")
-    reported = pl.when(pl.lit(is_continued), pl.col("since") < pl.col("at").min()).then(times - 1.0).otherwise(0.0)
-    counted = counted.with_columns(earlier)
+    reported = pl.when(pl.col("continued"), pl.col("since") < pl.col("at").min()).then(times - 1.0).otherwise(0.0)
+    counted = counted.with_row_index("number").with_columns(earlier)
     counted = counted.with_columns(new=(times - pl.col("earlier times").fill_null(reported)).clip(1.0, MAX_TIMES))
     spans = pl.col("new") - pl.col("earlier times").is_null()
     span = pl.col("at") - pl.min_horizontal("at", pl.coalesce("earlier at", "since", "at"))
     between = pl.duration(microseconds=(span.dt.total_microseconds() / spans.clip(1.0)).cast(pl.Int64))
     numbers = pl.int_ranges(pl.col("new").cast(pl.Int64) - 1, -1, -1)
-    numbered = counted.with_columns(between=between, number=numbers).explode("number")
-    spread = numbered.with_columns(at=pl.col("at") - pl.col("between") * pl.col("number"))
-    return pl.concat([others, spread.select(rows.columns)]).sort("row", maintain_order=True)
+    numbered = counted.with_columns(between=between, before=numbers).explode("before")
+    return numbered.with_columns(at=pl.col("at") - pl.col("between") * pl.col("before")).sort("at", maintain_order=True)
 
 
 def _of_one_replica(rows: pl.DataFrame) -> pl.DataFrame:
@@ -316,13 +341,6 @@ def _check_header(source: Source, columns: Iterable[Column], wrong: pl.LazyFrame
         raise DatasetError(f"{source.file.name} has another header in line {others[0] + 2}; split the file there")
 
 
-def _scraped(samples: pl.DataFrame) -> int:
-    """Return the number of samples without a time, which must be those of one scrape: several have unknown times."""
-    if samples.n_unique() < samples.height:
-        raise DatasetError("several scrapes without times; give one file per scrape, or Prometheus' own answer")
-    return samples.height
-
-
 def note_rows(known: Format, source: Source, reading: Reading, lines: int, rows: pl.DataFrame) -> pl.Series:
     """Note how many lines of a file were read, which ones are not and why, and which have no zone.
 
@@ -353,7 +371,7 @@ def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """
     if rows.is_empty():
         return rows, 0
-    names = rows.select(pl.selectors.datetime()).columns
+    names = rows.select(pl.selectors.datetime().exclude("since")).columns
     count = pl.col("lines") if "lines" in rows.columns else pl.lit(1)
     dates = (rows.select(pl.col(name).dt.date().alias("day"), count.alias("count")) for name in names)
     days = pl.concat(dates).drop_nulls("day").group_by("day").agg(pl.col("count").sum()).sort("day")
@@ -424,6 +442,8 @@ def _frame(known: Format, source: Source, reading: Reading) -> tuple[pl.LazyFram
     frame = scan(source.text, known.separator) if known.shape == "table" else scan(source.text)
     if known.shape == "table":
         frame = scan(source.text, known.separator, names=frame.drop("row").collect_schema().names())
+    elif known.separator:
+        frame = frame.with_columns(pl.col("line").str.split("\r")).explode("line")
     if source.is_unfinished:
         frame = frame.head(max(frame.select(pl.len()).collect(engine="streaming").item() - 1, 0))
     if known.shape != "table":

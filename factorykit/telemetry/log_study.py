@@ -73,7 +73,7 @@ HELD: Final = (
     "(PARTITION BY node, accelerator ORDER BY \"at\") THEN 'notice' ELSE kind END AS kind"
 )
 """Kind of an event, which a gauge reports once: a file may begin with one that it holds."""
-GAUGES: Final = {"source=prometheus_xid", "source=openmetrics_xid", "source=several"}
+GAUGES: Final = {f"source={name}" for name in ("prometheus_xid", "openmetrics_xid", "gcm_health", "several")}
 PROCESSES: Final = os.cpu_count() or 1
 LOOKS: Final = 32
 """Files that are looked at together: an object takes a request."""
@@ -90,7 +90,7 @@ class LogStudy:
 
         Rows are those of each file: repeated rows of several files are not removed.
         """
-        paths = sorted((self.folder / one_of("table", table, TABLES)).glob("source=*/day=*/node=*/*.parquet"))
+        paths = sorted(self._parts(one_of("table", table, TABLES)))
         ends = [f"day={day}" for day in days or ()]  # one that is not known is a word
         files = [str(path) for path in paths if not ends or ends[0] <= path.parts[-3] <= ends[1]]
         return pl.scan_parquet(files, hive_partitioning=False) if files else pl.LazyFrame(schema=TABLES[table])
@@ -106,8 +106,7 @@ class LogStudy:
         """
         views = {}
         for table in TABLES:
-            paths = (self.folder / table).glob("source=*/day=*/node=*/*.parquet")
-            if parts := {(path.parent, path.name.partition("-")[0]) for path in paths}:
+            if parts := {(path.parent, path.name.partition("-")[0]) for path in self._parts(table)}:
                 is_held = table == "events" and not GAUGES.isdisjoint(folder.parts[-3] for folder, _ in parts)
                 columns = _sql_columns(table).replace('"kind"', HELD if is_held else "kind")
                 distinct = "DISTINCT" if len({folder for folder, _ in parts}) < len(parts) else ""
@@ -116,6 +115,13 @@ class LogStudy:
         if not views:
             raise ScenarioError(f"{self.folder} has no rows of logs; read some with read_log(..., out=)")
         return sql_over(self.folder, views, query, values)
+
+    def _parts(self, table: str) -> Iterator[Path]:
+        """Yield the files of a table, all of which have the columns of the first one."""
+        for number, path in enumerate((self.folder / table).glob("source=*/day=*/node=*/*.parquet")):
+            if not number and (missing := ", ".join(sorted({*TABLES[table]} - {*pl.read_parquet_schema(str(path))}))):
+                raise DatasetError(f"{table} lack {missing}, by another version; read the logs again into a new folder")
+            yield path
 
     @property
     def files(self) -> pl.DataFrame:
@@ -168,20 +174,14 @@ def _sql_columns(table: str) -> str:
 
 
 def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str, engine: str) -> LogStudy:
-    """Read what is new in files into a study, in parallel processes or on Ray, each in bounded memory.
-
-    Raises
-    ------
-    DatasetError
-        If the estimated time is longer than a day, or a batch fails.
-    ScenarioError
-        If the folder has other files.
-    """
+    """Read what is new in files into a study, in parallel processes or on Ray, each in bounded memory."""
     if not is_object(out):
         (out / FILES).mkdir(parents=True, exist_ok=True)
     if other := sorted({path.name for path in out.glob("*") if path.name[0] != "."} - {FILES, *TABLES}):
         raise ScenarioError(f"{out} has {other[0]}; give a folder that is empty or a study of logs")
     study = LogStudy(out)
+    for table in TABLES:
+        next(study._parts(table), None)
     for issue in study.counts["issue"]:
         if issue.startswith(log_file.LOCAL) and not issue.endswith(f" as {zone}"):
             raise ScenarioError(f"{out} has {issue}, got zone {zone!r}; give the same zone, or another folder")
@@ -362,10 +362,12 @@ def _noted(reading: log_file.Reading) -> dict[str, Any]:
 
 def _write_rows(reading: log_file.Reading, key: str, start: int, stage: Path) -> None:
     """Write the rows of a piece by format, day and node; a piece that is read again replaces its files."""
+    reading.spread()
     names = {note["format"] for note in reading.notes if note["format"]}
     source = names.pop() if len(names) == 1 else "several"
     for table, frames in reading.rows.items():
-        for frame in frames:
+        if frames:
+            frame = pl.concat(frames)  # formats of one table share their files
             times = [pl.col(name) for name in DAYS.get(table, ("at",))]
             day = pl.coalesce(times).dt.date().cast(pl.String).fill_null("unknown")
             node = pl.col("node").fill_null("unknown") if "node" in frame.columns else pl.lit("all")

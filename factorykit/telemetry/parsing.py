@@ -17,7 +17,7 @@ import polars as pl
 from factorykit.core.text_io import package_rows
 
 OTHERWISE: Final = {"state": "unknown", "reason": "notice", "result": "notice", "xid_kind": "notice"} | {
-    "kind": "notice",
+    "kind": "unknown",
     "xid_cause": "software",
     "cause": "other",
 }
@@ -104,6 +104,8 @@ def once(read: Callable[[pl.Expr], pl.Expr], cell: pl.Expr) -> pl.Expr:
         is_rich = cells.head(1000).n_unique() > 500
         distinct = cells if is_rich else cells.unique()
         found = distinct.to_frame("cell").select(value).to_series()
+        if found.equals(distinct, check_dtypes=True):
+            return cells
         return found if is_rich else cells.replace_strict(distinct, found, return_dtype=kind)
 
     return cell.map_batches(values, return_dtype=kind, is_elementwise=True)
@@ -135,7 +137,7 @@ def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
         if odd.null_count() < len(odd):
             factor = odd.str.replace(NUMBER, "").replace_strict(factors, default=None, return_dtype=pl.Float64)
             plain = plain.zip_with(odd.is_null(), odd.str.extract(NUMBER).cast(pl.Float64, strict=False) * factor)
-        is_none = ~plain.is_finite()
+        is_none = ~(plain.is_between(0.0, 1.0) if factors is SHARE else plain.is_finite())
         if (plain >= DCGM_BLANK * factors[unit]).any():
             is_none |= cells.is_in([*words("blank")])
         return plain.set(is_none, None)

@@ -26,23 +26,18 @@ START_OF_TEXT: Final = 10_000
 """Bytes that are searched for the reason why a file has no rows."""
 
 
+Location = str | PathLike[str]
+Locations = Location | Sequence[Location]
+Names = Mapping[str, str]
+
+
 @overload
 def read_log(
-    path: str | PathLike[str] | Sequence[str | PathLike[str]],
-    kind: str | None = None,
-    *,
-    columns: Mapping[str, str] | None = None,
-    zone: str = "UTC",
-    out: None = None,
+    path: Locations, kind: str | None = None, *, columns: Names | None = None, zone: str = "UTC", out: None = None
 ) -> Log: ...
 @overload
 def read_log(
-    path: str | PathLike[str] | Sequence[str | PathLike[str]],
-    kind: str | None = None,
-    *,
-    zone: str = "UTC",
-    out: str | PathLike[str],
-    engine: str = "local",
+    path: Locations, kind: str | None = None, *, zone: str = "UTC", out: Location, engine: str = "local"
 ) -> LogStudy: ...
 def read_log(
     path: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -153,6 +148,7 @@ def read_log(
         raise DatasetError(
             f"{short_repr(path)} cannot be read ({error.strerror or error}); give files of logs"
         ) from None
+    reading.spread()
     if not any(reading.rows.values()) and not any(frame.height for frame in reading.watched):
         issues = "; ".join(f"{note['file']}: {note['issue']}" for note in reading.notes[:3])
         fix = _fix(files[0]) or "give kind=, the format of the logs"

@@ -28,6 +28,8 @@ DTYPE, CONTENT, FLOATS, DOUBLES = 1, 4, 5, 6
 """Field numbers of a tensor."""
 FLOAT: Final = 1
 """Type number of single precision."""
+FIXED_BYTES: Final = {1: 8, 5: 4}
+"""Bytes of the values of a wire type."""
 FORMATS: Final = {FLOAT: "<f", 2: "<d", 3: "<i", 9: "<q"}
 """Struct formats by type number: float, double, 32-bit and 64-bit integers."""
 
@@ -46,19 +48,16 @@ def scalars(stream: BinaryIO) -> tuple[bytes, int, bool]:
     corrupt, is_truncated = 0, False
     while head := stream.read(12):
         length = int.from_bytes(head[:8], "little")
-        if len(head) < 12 or not _is_intact(head[:8], head[8:]) or length > MAX_RECORD_BYTES:
-            is_truncated = True
+        is_head = masked_crc(head[:8]) == int.from_bytes(head[8:], "little") and length <= MAX_RECORD_BYTES
+        body = stream.read(length + 4) if is_head else b""
+        if is_truncated := len(body) < length + 4:
             break
-        body = stream.read(length + 4)
-        if len(body) < length + 4:
-            is_truncated = True
-            break
-        if not _is_intact(body[:length], body[length:]):
+        if masked_crc(body[:length]) != int.from_bytes(body[length:], "little"):
             corrupt += 1
             continue
         try:
             at, step, values = _event(body[:length])
-        except (ValueError, TypeError, AttributeError, struct.error):
+        except (ValueError, TypeError, AttributeError, LookupError, struct.error):
             corrupt += 1
             continue
         if values:
@@ -100,12 +99,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             value, at = _varint(message, at)
             yield key >> 3, value
             continue
-        if kind == 2:
-            length, at = _varint(message, at)
-        elif kind in (1, 5):
-            length = 8 if kind == 1 else 4
-        else:
-            raise ValueError(f"wire type {kind}")
+        length, at = _varint(message, at) if kind == 2 else (FIXED_BYTES[kind], at)
         if at + length > len(message):
             raise ValueError("a field exceeds its message")
         yield key >> 3, message[at : at + length]
@@ -114,14 +108,10 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = 0
-    for shift in range(0, 64, 7):
-        if at >= len(message):
-            break
-        byte = message[at]
-        at += 1
-        value |= (byte & 127) << shift
+    for place, byte in enumerate(message[at : at + 10]):
+        value |= (byte & 127) << 7 * place
         if byte < 128:
-            return value, at
+            return value, at + place + 1
     raise ValueError("unterminated varint")
 
 
@@ -136,10 +126,6 @@ def masked_crc(data: bytes) -> int:
         checksum = TABLE[(checksum ^ byte) & 0xFF] ^ (checksum >> 8)
     checksum ^= 0xFFFFFFFF
     return ((checksum >> 15 | checksum << 17) + MASK) & 0xFFFFFFFF
-
-
-def _is_intact(data: bytes, checksum: bytes) -> bool:
-    return masked_crc(data) == int.from_bytes(checksum, "little")
 
 
 def _remainder(byte: int) -> int:

@@ -67,13 +67,7 @@ class Log:
     watched: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WATCHED))
 
     def __post_init__(self) -> None:
-        """Validate the columns of the tables.
-
-        Raises
-        ------
-        ScenarioError
-            If a table lacks a column, or has one of another type.
-        """
+        """Validate the columns of the tables and their types."""
         for name, kinds in {**TABLES, "notes": NOTES, "watched": WATCHED}.items():
             frame = validation.frame(name, getattr(self, name), kinds)
             if wrong := next((column for column, kind in kinds.items() if frame.schema[column] != kind), None):
@@ -177,17 +171,18 @@ def _sort(frame: pl.DataFrame, files: Sequence[pl.DataFrame], tidy: Callable[[pl
 
 def _tidy_events(rows: pl.DataFrame) -> Tidied:
     backward = (pl.col("until") < pl.col("at")).fill_null(False)
-    count = rows.filter(backward).height
-    kept = rows.with_columns(KIND, until=pl.when(~backward).then("until"))
-    return kept, {"events that end before they start, end removed": count}
+    issues = {"events that end before they start, end removed": rows.filter(backward).height}
+    issues["unknown kinds of events, kept as unknown"] = rows.filter(kind="unknown").height
+    return rows.with_columns(KIND, until=pl.when(~backward).then("until")), issues
 
 
 def _tidy_jobs(rows: pl.DataFrame) -> Tidied:
     """Keep the record of each attempt that ends last; end an attempt at the latest when the next of its job starts."""
     kept = rows.filter((pl.col("ended") >= pl.col("started")).fill_null(True))
     backward = {"jobs that end before they start, skipped": rows.height - kept.height}
+    unknown = {"unknown states, kept as unknown": int((kept["state"] == "unknown").sum())}
     if kept["job"].n_unique() == kept.height:
-        return kept.sort("started", maintain_order=True), backward | _unknown_states(kept)
+        return kept.sort("started", maintain_order=True), backward | unknown
     distinct = kept.unique(maintain_order=True).sort(*ATTEMPT_KEY, "ended", maintain_order=True)
     newest = distinct.unique(ATTEMPT_KEY, keep="last", maintain_order=True)
     next_start = pl.when(pl.col("job") == pl.col("job").shift(-1)).then(pl.col("started").shift(-1))
@@ -197,12 +192,8 @@ def _tidy_jobs(rows: pl.DataFrame) -> Tidied:
         "older records of an attempt, skipped": distinct.height - newest.height,
         "attempts that overlap the next one of their job, shortened": int(newest.select(overlap.sum()).item()),
     }
-    issues = {DUPLICATES: kept.height - distinct.height} | backward | counts | _unknown_states(tidy)
+    issues = {DUPLICATES: kept.height - distinct.height} | backward | counts | unknown
     return tidy.sort("started", maintain_order=True), issues
-
-
-def _unknown_states(jobs: pl.DataFrame) -> dict[str, int]:
-    return {"unknown states, kept as unknown": int((jobs["state"] == "unknown").sum())}
 
 
 def _valid(is_valid: pl.Expr, issue: str, rows: pl.DataFrame) -> Tidied:

@@ -126,12 +126,14 @@ def pod(
     index: int, node: str, state: dict[str, Any], before: dict[str, Any] | None = None, **status: Any
 ) -> dict[str, Any]:
     labels = {"batch.kubernetes.io/job-name": "train", "batch.kubernetes.io/job-completion-index": str(index)}
-    container = {"state": state, "lastState": before or {}, "restartCount": status.pop("restarts", 0)}
+    container = {"state": state, "lastState": before or {}, "restartCount": status.pop("restarts", 0), "name": "train"}
+    sidecar = {"name": "proxy", "state": ended(0, 99, 0, "Completed"), "restartCount": 9}
+    limits = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": "8"}}}
     return {
         "kind": "Pod",
         "metadata": {"name": f"train-{index}", "namespace": "ann", "creationTimestamp": at(-1), "labels": labels},
-        "spec": {"nodeName": node, "containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
-        "status": {"containerStatuses": [container], **status},
+        "spec": {"nodeName": node, "containers": [{"name": "proxy"}, limits]},
+        "status": {"containerStatuses": [sidecar, container], **status},
     }
 
 

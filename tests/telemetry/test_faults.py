@@ -47,7 +47,7 @@ def test_records_of_two_formats_in_one_file_are_all_read(read) -> None:
     health = '{"node": "n1", "health_check": "gpu", "result": 2, "start_time": 1772366400.0}\n'
     power = '{"time": 1772366400, "gpu_id": 3, "hostname": "n1", "power_draw": 612.5}\n'
     log = read(health * 2_100 + power)
-    assert (log.events.height, log.power.height) == (1, 1)
+    assert (log.events.filter(kind="failure").height, log.power.height) == (1, 1)
     assert log_file.PARSE_ERRORS not in counts(log)
 
 
@@ -265,6 +265,20 @@ def test_power_of_a_node_that_no_scheduler_names_is_no_exposure(tmp_path: Path) 
     assert [(rate["nodes"], rate["node_days"]) for rate in rates] == [(2.0, 2.0)] * 2
 
 
+def test_nodes_without_accelerators_are_no_exposure_of_a_cluster_with_accelerators(tmp_path: Path) -> None:
+    """n2 also runs a job without accelerators; c1 only such jobs, one of which its failure ends."""
+    on_host = JOB(job=2, state="NODE_FAIL", end="2026-03-02T08:00:00", tres="cpu=64").replace("n[1-2]", "c1,n2")
+    jobs = JOB(job=1, state="NODE_FAIL", end="2026-03-02T08:00:00", tres="gres/gpu=16") + on_host
+    (tmp_path / "sacct.txt").write_text(SACCT + jobs)
+    for node in ("c1", "n1"):
+        (tmp_path / f"{node}.log").write_text(XID.format(at=NOON, node=node) + QUIET(at=NOON, node=node))
+    log = fk.read_log(tmp_path)
+    rate = fk.fleet.mtbf(log).row(0, named=True)
+    assert (rate["nodes"], rate["node_days"], rate["failures"], rate["failures_unwatched"]) == (2.0, 2.0, 2.0, 0.0)
+    hours = fk.fleet.goodput(log)["accelerator_hours"]
+    assert hours.head(8).sum() == pytest.approx(16 * 24)
+
+
 def test_events_of_nodes_are_exposure_without_jobs(read) -> None:
     rows = (
         "c|n1|2026-03-01T12:00:00|2026-03-01T15:00:00|DOWN|Not responding\nc|n2|2026-03-11T12:00:00|Unknown|DRAIN|gpu\n"
@@ -446,6 +460,11 @@ REFUSED = {
     "short-full in another zone": (XID.format(at="Sun 2026-03-01 12:00:00 +03", node="n1"), "no rows"),
     "accelerators without names": (
         "timestamp, power.draw [W]\n2026/03/01 12:00:00.000, 300 W\n2026/03/01 12:00:00.000, 300 W\n",
+        "several accelerators without names",
+    ),
+    "accelerators without names, each with a time of its own": (
+        "timestamp, name, power.draw [W]\n"
+        + "".join(f"2026/03/01 12:{n // 4:02}:00.{n % 4:03}, NVIDIA H100, 300.00 W\n" for n in range(40)),
         "several accelerators without names",
     ),
     "decimal commas": ("at;accelerator_power_w\n2026-03-01;300,5\n", "no rows"),
@@ -630,3 +649,41 @@ def test_each_accelerator_has_its_own_sampling_interval(tmp_path: Path, other: t
     (tmp_path / "a.csv").write_text("\n".join(["at,node,accelerator,accelerator_power_w", *rows, ""]))
     hours = (599 * 60 + 2) / 3600 if apart == 2 else (599 * 60 + 3599) / 3600
     assert energy_kwh(fk.read_log(tmp_path)) == pytest.approx(0.6 * hours)
+
+
+def test_a_utilization_is_a_share_or_has_its_unit(read) -> None:
+    rows = [f"2026-03-0{day},600,{cell}\n" for day, cell in enumerate(("0.98", "98 %", "98", "N/A"), 1)]
+    log = read("at,accelerator_power_w,utilization\n" + "".join(rows))
+    assert log.power["utilization"].to_list() == [0.98, 0.98, None]
+    assert counts(log)["parse errors, skipped"] == 1
+
+
+def test_unknown_kinds_of_events_are_counted(read) -> None:
+    log = read("at,node,kind\n" + "".join(f"2026-03-01,n1,{kind}\n" for kind in ("failure", "notice", "xid 79")))
+    assert log.events["kind"].to_list() == ["failure", "notice", "unknown"]
+    assert counts(log)["unknown kinds of events, kept as unknown"] == 1
+
+
+def test_samples_at_one_time_cause_a_warning(tmp_path: Path) -> None:
+    """Two nodes write to one file that does not name them."""
+    samples = "".join(SAMPLE(minute=minute, watts=watts) for minute in range(3) for watts in ("600", "500"))
+    (tmp_path / "n1.csv").write_text(SMI + samples)
+    with pytest.warns(fk.FactorykitWarning, match="3 power samples are at the time of another one"):
+        fk.fleet.energy(fk.read_log(tmp_path))
+
+
+def test_an_accelerator_without_a_name_is_one_of_its_node(read) -> None:
+    minutes = [*range(30), *range(90, 100)]
+    rows = (f"2026/03/01 {12 + minute // 60}:{minute % 60:02}:00.000, 300 W\n" for minute in minutes)
+    log = read("timestamp, power.draw [W]\n" + "".join(rows))
+    assert (log.power.height, counts(log)[log_file.UNNAMED]) == (40, 40)
+
+
+def test_a_job_has_the_power_from_its_start_to_its_end(tmp_path: Path) -> None:
+    """The accelerator is sampled each minute of three hours; the job has the second one."""
+    jobs = "job,state,started,ended,nodes,accelerators,node_list\n7,completed,1772370000,1772373600,1,1,n1\n"
+    rows = "".join(f"{1772366400 + 60 * minute},n1,0,600\n" for minute in range(181))
+    (tmp_path / "jobs.csv").write_text(jobs)
+    (tmp_path / "power.csv").write_text("at,node,accelerator,accelerator_power_w\n" + rows)
+    by_job = fk.fleet.energy(fk.read_log(tmp_path)).select("job", "accelerator_hours", "coverage")
+    assert by_job.rows() == [(None, pytest.approx(2.0), None), ("7", pytest.approx(1.0), pytest.approx(1.0))]

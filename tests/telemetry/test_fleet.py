@@ -368,3 +368,11 @@ def test_an_export_of_jobs_that_ended_late_causes_a_warning(tmp_path: Path, firs
         warnings.simplefilter("always")
         fk.fleet.mtbf(fk.read_log(tmp_path))
     assert ["no job ended in the first 30" in str(warning.message) for warning in caught] == [True] * warned
+
+
+def test_the_cost_of_a_straggler_is_the_time_to_the_second_slowest(tmp_path: Path) -> None:
+    times = {"a": 2.0, "b": 2.2, "c": 2.5, "d": 4.0}
+    rows = "".join(f"2026-03-0{day},{day},{node},{time}\n" for day in (1, 2) for node, time in times.items())
+    (tmp_path / "steps.csv").write_text("at,step,node,step_s\n" + rows)
+    slowest = fk.fleet.stragglers(fk.read_log(tmp_path)).row(0, named=True)
+    assert (slowest["node"], slowest["step_share"]) == ("d", pytest.approx((4.0 - 2.5) / 4.0))

@@ -227,8 +227,7 @@ LINES = {
     ),
     "a xid with its priority": ("<4>Mar  1 12:00:00 n7 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n", 79.0),
     "nemo": (
-        f"{STAMP}Epoch 0: : 10%|# | 9/99 [00:48<10:00, global_step=9.000, train_step_timing in s=3.130]\r"
-        "Epoch 0: : 10%|# | 10/99 [00:51<10:00, global_step=10.00, train_step_timing in s=3.120]\n",
+        f"{STAMP}Epoch 0: : 10%|# | 10/99 [00:51<10:00, global_step=10.00, train_step_timing in s=3.120]\n",
         10.0,
     ),
     "deepspeed": (f"{STAMP}[Rank 0] step=40, skipped=0, lr=[5e-05], mom=[0.9], SamplesPerSec=136.7\n", 40.0),
@@ -283,6 +282,7 @@ def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -
         ("timestamp, index, utilization.gpu [%]\n2026/03/01 12:00:00.000, 3, 98 %\n", "power.draw"),
         ("timestamp, power.draw [W], utilization.gpu [%]\n2026/03/01 12:00:00.000, [N/A], 98 %\n", "state no power"),
         ("     JobID      State \n---------- ---------- \n7            RUNNING \n", "sacct --parsable2"),
+        ("7|ann|COMPLETED|2026-03-01T12:00:00|2026-03-01T13:00:00|2|gres/gpu=16|n[1-2]\n", "without --noheader"),
         ("JobIDRaw|State|Start|End\n7|RUNNING|2026-03-01|Unknown\n", "sacct --parsable2"),
         ("kern  :err   : [Sun Mar  1 12:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n", "without -x"),
         ("Sun 2026-03-01 12:00:00 UTC [s=a;i=1]\n    MESSAGE=NVRM: Xid (PCI:0000:3b:00): 79\n", "short-iso"),
@@ -296,6 +296,14 @@ def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -
         ("apiVersion: v1\nitems:\n- apiVersion: v1\n  count: 1\n  kind: Event\n  reason: Rebooted\n", "get events -o"),
         ("[  123.456789] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n", "dmesg -T"),
         ("{'loss': 0.8853, 'learning_rate': 4.4e-05, 'epoch': 0.12}\n", "trainer_state.json"),
+        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n", "yq -o json"),
+        ('{"jobs": [{"account": "a", "accrue_time": 1, "job_id": 7, "job_state": ["RUNNING"]}]}', "sacct --json"),
+        ("     JOBID PARTITION     NAME     USER ST    TIME  NODES NODELIST(REASON)\n", "sacct --parsable2"),
+        ("REASON               USER      TIMESTAMP           NODELIST\nbad     root     Unknown     n1\n", "scontrol"),
+        ('{"nodes": [{"name": "n1", "reason_changed_at": {"number": 1772366400}}]}', "scontrol show node,"),
+        ('{"type": "ADDED", "object": {"kind": "Event", "reason": "Rebooted"}}\n', "jq -c .object"),
+        ("timestamp,gpu,power_usage,gfx\n1772366400,0,600,98\n", "accelerator_power_w.: .power_usage"),
+        ("device,Average Graphics Package Power (W)\ncard0,560.0\n", "amd-smi monitor"),
     ],
 )
 def test_a_file_without_times_or_power_is_refused_with_a_fix(text: str, fix: str, tmp_path: Path) -> None:
@@ -322,6 +330,19 @@ def test_records_in_documents_of_json_are_all_read(tmp_path: Path, form: str, cu
 def test_an_inverse_pace_is_a_time(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("  5%|5  | 10/200 [00:21<06:54,  4.00it/s]\r  \r{'loss': 0.8, 'epoch': 0.12}\n")
     assert fk.read_log(tmp_path).steps["step_s"].item() == 0.25
+
+
+@pytest.mark.parametrize("end", ["\n", ""], ids=["finished", "killed"])
+def test_all_refreshes_of_a_progress_bar_in_one_line_are_read(tmp_path: Path, end: str) -> None:
+    bar = "Epoch 0: : 10%|# | {0}/99 [00:48<10:00, global_step={0}.0, train_step_timing in s=3.{0}00]".format
+    (tmp_path / "a.log").write_text("starting\n" + "\r".join(map(bar, (7, 8, 8, 9, 9))) + end)
+    assert fk.read_log(tmp_path).steps["step"].to_list() == [7.0, 8.0, 9.0]
+
+
+@pytest.mark.parametrize("name", ["step_time", "train/step_time", "perf/step_time", "iteration-time"])
+def test_a_history_of_wandb_has_the_step_time_of_its_framework(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"_step": 10, "_timestamp": 1772366400.0, name: 4.25}) + "\n")
+    assert fk.read_log(tmp_path).steps["step_s"].item() == 4.25
 
 
 def test_deepspeed_prints_steps_without_their_time(tmp_path: Path) -> None:
@@ -359,6 +380,19 @@ def test_a_gauge_of_the_last_xid_is_an_event_when_it_changes(tmp_path: Path) -> 
     expected = [(at[2], "79"), (at[7], "79"), (at[8], "94")]
     assert failed.rows() == [(node, *row) for node in ("n1", "n2") for row in expected]
     assert {(since.timestamp(), until.timestamp()) for _, since, until, _ in log.watched.rows()} == {(at[0], at[-1])}
+
+
+def test_a_health_check_that_fails_again_and_again_is_one_failure(tmp_path: Path) -> None:
+    """GCM runs each check in turn, here every hour; one check fails from the third to the fifth hour, one at last."""
+    results = {"check_nvidia_smi": [0, 0, 2, 2, 2, 0, 0], "check_ib": [0, 0, 0, 0, 0, 0, 2]}
+    for name, values in results.items():
+        record = {"node": "n1", "health_check": name}
+        rows = (record | {"result": v, "start_time": 1772366400 + 3600 * hour} for hour, v in enumerate(values))
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = fk.read_log(tmp_path)
+    failed = log.events.filter(kind="failure").select(pl.col("at").dt.hour(), "accelerator", "cause")
+    assert failed.rows() == [(14, "check_nvidia_smi", "accelerator"), (18, "check_ib", "network")]
+    assert fk.fleet.mtbf(log)["failures"].item() == 2.0
 
 
 @pytest.mark.parametrize("in_pieces", [False, True])
@@ -405,6 +439,14 @@ COUNTED = {
         2,
     ),
 }
+
+
+@pytest.mark.parametrize("names", [("a.json", "b.json"), ("events.json.1", "events.json")])
+def test_an_event_is_not_counted_again_in_another_file(tmp_path: Path, names: tuple[str, str]) -> None:
+    for name, hours in zip(names, ((12, 13), (17, 18)), strict=True):
+        reports = [kubernetes_event(hours.index(h) + (3 if h > 13 else 1), f"{h}:00:00") for h in hours]
+        (tmp_path / name).write_text("".join(json.dumps(report) + "\n" for report in reports))
+    assert fk.read_log(tmp_path).events["at"].dt.hour().to_list() == [12, 13, 17, 18]
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -254,3 +254,23 @@ def test_a_failed_batch_names_its_files(logs: Path, tmp_path: Path, monkeypatch)
     )
     with pytest.raises(fk.FactorykitError, match=r"a.json and 7 more files cannot be read: KeyError"):
         fk.read_log(logs, out=tmp_path / "study")
+
+
+def test_a_study_of_another_version_is_refused_with_the_fix(logs: Path, tmp_path: Path) -> None:
+    study = fk.read_log(logs / "sacct.txt", out=tmp_path / "study")
+    (part,) = (tmp_path / "study" / "jobs").rglob("*.parquet")
+    pl.read_parquet(part).drop("name").write_parquet(part)
+    for use in (
+        study.log,
+        lambda: study.sql("select * from jobs"),
+        lambda: fk.read_log(logs / "a.json", out=study.folder),
+    ):
+        with pytest.raises(fk.FactorykitError, match="jobs lack name, by another version; read the logs again"):
+            use()
+
+
+def test_two_formats_of_one_table_in_a_file_are_both_kept(tmp_path: Path) -> None:
+    reset = "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!"
+    (tmp_path / "n1.log").write_text("".join(XID.format(at=START, node="n1", text=text) for text in (FAILURE, reset)))
+    study = fk.read_log(tmp_path, out=tmp_path / "study")
+    assert study.scan("events").collect()["code"].to_list() == ["79", "GPU reset begin"]
