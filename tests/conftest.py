@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -67,12 +68,19 @@ def chromium() -> Iterator[Any]:
     flags = [
         "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
         "--disable-component-update", "--disable-sync", "--no-first-run",
+        "--js-flags=--no-opt",  # pages live for seconds: optimizing their scripts takes longer than it saves
     ]  # fmt: skip
     with sync.sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
         patched.setattr(sync.Page, "wait_for_function", until)
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def context(chromium: Any) -> Callable[..., Any]:
+    """Return the browser context of some options, one for all tests: its pages find their scripts compiled."""
+    return cache(chromium.new_context)
 
 
 def until(page: Any, condition: str, *, arg: Any = None, timeout: float = 30_000) -> None:
@@ -82,7 +90,7 @@ def until(page: Any, condition: str, *, arg: Any = None, timeout: float = 30_000
         with suppress(Exception):  # the page navigated away or is not ready yet
             if page.evaluate(condition, arg):
                 return
-        page.wait_for_timeout(20)
+        page.wait_for_timeout(50)  # each look takes milliseconds of a core from the page
     assert page.evaluate(condition, arg), condition
 
 

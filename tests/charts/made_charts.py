@@ -93,7 +93,8 @@ def wide() -> dict[str, Any]:
     frame = pl.DataFrame({"name": names, "accelerators": [float(n + 1) for n in range(8)]})
     axis = alt.Axis(labelLimit=400)
     chart = alt.Chart(frame).mark_bar().encode(x="accelerators:Q", y=alt.Y("name:N", axis=axis), color="name:N")
-    return finish(chart, "Names", source="made up", description="Eight bars.").to_dict()
+    title = "Eight names with more words than fit on one line of a phone"
+    return finish(chart, title, source="made up", description="Eight bars.").to_dict()
 
 
 def months() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(chromium: Any, address: str) -> Any:
+def page(context: Callable[..., Any], address: str) -> Any:
     """A page that records its requests and errors."""
-    page = chromium.new_page(viewport={"width": 1000, "height": 900})
+    page = context().new_page()
+    page.set_viewport_size({"width": 1000, "height": 900})
     page.asked, page.wrong = [], []
     page.on("request", lambda request: page.asked.append(request.url))
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
@@ -185,19 +187,20 @@ def test_a_broken_link_changes_nothing(page: Any, address: str) -> None:
     assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
 
 
-@pytest.mark.parametrize("value", ["-5", "0", "Infinity", "1e999", "0.5"])
-def test_a_link_with_a_value_out_of_bounds_is_refused_in_words(page: Any, address: str, value: str) -> None:
-    look(page, address, f"checkpoint.html#checkpoint:accelerators={value}&checkpoint_write_s=90&nonsense=3")
-    page.wait_for_function("factorykit.charts[0].values.checkpoint_write_s === 90")
-    assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
-    shown = float(value.replace("1e999", "inf"))
-    message = page.inner_text(".fk-refused")
-    assert message.startswith("Not taken: Accelerators = ")
-    assert f"is outside {quantity('accelerators').bounds}" in message
-    assert not quantity("accelerators").holds(shown)
-    assert "there is no input nonsense" in message
-    page.get_by_role("button", name="Reset").click()
-    page.wait_for_function("document.querySelector('.fk-refused').textContent === ''")
+def test_a_link_with_a_value_out_of_bounds_is_refused_in_words(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    for value in ("-5", "0", "Infinity", "1e999", "0.5"):
+        link = f"#checkpoint:accelerators={value}&checkpoint_write_s=90&nonsense=3"
+        page.evaluate("(link) => { location.hash = link; }", link)
+        page.wait_for_function("factorykit.charts[0].values.checkpoint_write_s === 90")
+        assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
+        message = page.inner_text(".fk-refused")
+        assert message.startswith("Not taken: Accelerators = ")
+        assert f"is outside {quantity('accelerators').bounds}" in message
+        assert not quantity("accelerators").holds(float(value))
+        assert "there is no input nonsense" in message
+        page.get_by_role("button", name="Reset").click()
+        page.wait_for_function("document.querySelector('.fk-refused').textContent === ''")
 
 
 def test_downloads_contain_the_drawn_rows(page: Any, address: str) -> None:
@@ -265,17 +268,24 @@ def test_the_table_shows_the_curve(page: Any, address: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("width", [390, 820, 1280])
-def test_legend_and_labels_stay_in_their_place(page: Any, address: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+def test_title_legend_and_labels_stay_in_their_place_while_a_phone_is_turned(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
     look(page, address, "wide.html")
-    outside = page.evaluate("""() => {
-        const place = document.querySelector(".fk-view").getBoundingClientRect();
-        const texts = [...document.querySelectorAll(".fk-view svg text")].map((text) => text.getBoundingClientRect());
-        return texts.filter(({ left, right }) => left < place.left - 1 || right > place.right + 1).length;
-    }""")
-    assert outside == 0
-    assert page.locator(".fk-view .role-legend-label text").count() == 8
+    for width, lines in ((390, 2), (1280, 1), (820, 1), (390, 2)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            """(wanted) => {
+            const place = document.querySelector(".fk-view").getBoundingClientRect();
+            const texts = [...document.querySelectorAll(".fk-view svg text")].map((it) => it.getBoundingClientRect());
+            const lines = document.querySelectorAll(".fk-view .role-title-text tspan").length || 1;
+            const inside = texts.every(({ left, right }) => left >= place.left - 1 && right <= place.right + 1);
+            const filled = Math.abs(document.querySelector(".fk-view svg").clientWidth - place.width) < 2;
+            return texts.length && lines === wanted && inside && filled;
+        }""",
+            arg=lines,
+            timeout=5_000,
+        )
+        assert page.locator(".fk-view .role-legend-label text").count() == 8
 
 
 def test_a_phone_shows_the_whole_chart(page: Any, address: str) -> None:

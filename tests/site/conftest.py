@@ -49,16 +49,16 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
+def visit(context: Callable[..., Any], address: str) -> Iterator[Callable[..., Any]]:
     """Open a page of the site; at the end there must be no error on it and no request to another host."""
     requests: list[str] = []
     wrong: list[str] = []
-    contexts = []
+    pages = []
 
     def open_page(path: str = "index.html", *, width: int = 1280, height: int = 900, **options: Any) -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
+        page = context(**options).new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        pages.append(page)
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -66,7 +66,8 @@ def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.evaluate("localStorage.clear()")
+        page.close()
     assert not [url for url in requests if not url.startswith((address, "data:", "blob:", "file:"))]
     assert not wrong

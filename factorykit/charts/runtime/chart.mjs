@@ -4,7 +4,7 @@ import { admitted } from "./bounds.mjs";
 import { assumptions, bar, menus, readouts, sliders } from "./controls.mjs";
 import { LAB, make, style } from "./dom.mjs";
 import { expressions } from "./expressions.mjs";
-import { fewerColumns, fitted, width } from "./fit.mjs";
+import { fewerColumns, fitted, layout, width } from "./fit.mjs";
 import { led } from "./leads.mjs";
 import { MOST, pinRows, pinTable, withPins } from "./pinned.mjs";
 import { Player, timeField, timesOf } from "./play.mjs";
@@ -102,9 +102,12 @@ export class Chart {
     const fit = fitted(source, this.payload, await width(place));
     const spec = this.live ? withPins(fit, index) : fit;
     const tip = (handler, event, item, value) => this.tip(event, this.pairs(value, index));
+    const before = layout(fit);
     let made = await drawn(place, spec, tip);
+    let narrowed = false;
     for (let columns = fewerColumns(place); columns; columns = fewerColumns(place, columns)) {
       made.view.finalize();
+      narrowed = true;
       spec.config.legend = { ...spec.config.legend, columns };
       made = await drawn(place, spec, tip);
     }
@@ -117,11 +120,19 @@ export class Chart {
     place.style.minHeight = "";
     this.select(place, spec, index);
     let last = place.clientWidth;
-    const observer = new ResizeObserver(() => {
+    const observer = new ResizeObserver(async () => {
       const now = place.clientWidth;
       if (!now || Math.abs(now - last) < 2 || source.width !== "container") return;
       last = now;
-      view.signal("width", now).runAsync().then(() => this.refresh());
+      await view.signal("width", now).runAsync();
+      if (layout(fitted(source, this.payload, now)) === before && !narrowed && !fewerColumns(place)) return this.refresh();
+      if (last !== now || this.views[index] !== view) return; // a later width is laid out
+      observer.disconnect();
+      view.finalize();
+      place.style.minHeight = `${place.clientHeight}px`;
+      await this.embed(place, source, index);
+      if (this.pins.length) await this.pinAll(this.pins);
+      await this.flush();
     });
     observer.observe(place);
     this.observers.push(observer);
@@ -130,6 +141,8 @@ export class Chart {
   // What a reader selects by kind of chart: one of several series, and the time up to which a chart over time is shown.
   select(place, spec, index) {
     const view = this.views[index];
+    const known = this.selectors.filter((selector) => selector.place === place);
+    if (known.length) return known.forEach((selector) => Object.assign(selector, { view }));
     const [series, time] = [seriesField(spec), this.live ? null : timeField(spec)];
     if (series && place.querySelectorAll(".role-legend-label text").length > 1) this.selectors.push(new Series(place, series));
     const sets = time ? this.sets[index].map((name) => view.data(name)) : [];

@@ -65,6 +65,11 @@ export function fitted(source, { grid, config }, room) {
   return spec;
 }
 
+// What is laid out for one width: the lines of the title and the room of labels.
+export function layout({ title, config: { axis, legend } }) {
+  return JSON.stringify([title, axis?.labelLimit, legend?.labelLimit]);
+}
+
 // A view is embedded once its place has a width; a widget may be rendered before it is on the page.
 export function width(element) {
   return new Promise((resolve) => {

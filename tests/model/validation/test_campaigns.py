@@ -44,9 +44,9 @@ def test_the_pace_of_plans_is_that_of_published_runs(found):
         assert row[end] == pytest.approx(math.exp(sign * NORMAL_95 * sigma), rel=0.05)
 
 
-def test_larger_runs_come_nearer_to_their_best_layout():
+def test_larger_runs_come_nearer_to_their_best_layout(found):
     """Slope of Theil and Sen: its 90 % interval over the published runs does not hold zero."""
-    runs = fk.validate_plans().join(published_runs().select("run", "training_flop"), on="run").drop_nulls("pace")
+    runs = found.join(published_runs().select("run", "training_flop"), on="run").drop_nulls("pace")
     slopes = [fit_pace(runs.sample(fraction=1.0, with_replacement=True, seed=seed))[1] for seed in range(200)]
     assert pl.Series(slopes).quantile(0.95) < 0.0
 

@@ -35,20 +35,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def plan(chromium: Any, folder: Path) -> Iterator[Callable[..., Any]]:
+def plan(context: Callable[..., Any], folder: Path) -> Iterator[Callable[..., Any]]:
     """Open the planner and wait for its answer; no error may occur on it."""
     wrong: list[str] = []
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    pages = []
 
     def open_page(query: str = "") -> Any:
-        page = context.new_page()
+        page = context().new_page()
+        page.set_viewport_size({"width": 1280, "height": 900})
+        pages.append(page)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(f"file://{folder}/plan.html{query}")
         answered(page)
         return page
 
     yield open_page
-    context.close()
+    for page in pages:
+        page.evaluate("localStorage.clear()")
+        page.close()
     assert not wrong
 
 
@@ -88,19 +92,13 @@ def test_numbers_are_read_and_shown_as_in_python(plan: Callable[..., Any]) -> No
     assert not page.text_content(".fkp-noted")
 
 
-def test_a_run_as_it_was_has_no_limit_of_the_reader(plan: Callable[..., Any]) -> None:
-    page = plan("?v=2&model=llama3_405b")
+def test_a_run_as_it_was_has_no_limit_of_the_reader_and_goes_with_its_model(plan: Callable[..., Any]) -> None:
+    page = plan("?v=2&model=llama3_405b&pue=1.2")
     page.get_by_role("button", name="As it was run").click()
     answered(page)
     assert "deadline" not in page.text_content(".fkp-says")
     days = fk.plan("llama3_405b", as_run=True).best["wall_days"].item()
     assert value(page, "wall_days") == f"{days:.3g} d"
-
-
-def test_the_published_run_of_a_model_goes_with_the_model(plan: Callable[..., Any]) -> None:
-    page = plan("?v=2&model=llama3_405b&pue=1.2")
-    page.get_by_role("button", name="As it was run").click()
-    answered(page)
     assert "accelerators=16384" in page.url
     page.select_option('select[name="model"]', "gpt3_175b")
     answered(page)
