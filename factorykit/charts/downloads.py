@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from factorykit.charts.bundle import VEGA_LITE
-from factorykit.charts.embed import drawn, stacked, whole
+from factorykit.charts.embed import drawn, size_of, stacked, whole
 from factorykit.charts.theme import FONT, STILL_INK
 from factorykit.core.vocabulary import quantity, vocabulary
 
@@ -106,7 +106,7 @@ def columns(payload: Mapping[str, Any]) -> list[dict[str, str]]:
 def framed(pictures: Sequence[str], title: str, foot: Sequence[str]) -> str:
     """Return pictures of a chart as one on white paper: title above, lines about it below."""
     picture = stacked(pictures).replace(STILL_INK, PAPER_INK)
-    wide, high = _size(picture)
+    wide, high = size_of(picture)
     width = wide + 2 * MARGIN
     head = 34 if title else 0
     lines = [part for line in foot for part in wrap(line, int((width - 2 * MARGIN) / LETTER), break_on_hyphens=False)]
@@ -150,11 +150,6 @@ def png(picture: str, scale: float = 2.0) -> bytes:
     return vl_convert.svg_to_png(picture, scale=scale)
 
 
-def _size(picture: str) -> tuple[int, int]:
-    wide, high = re.findall(r"\b(?:width|height)=['\"](\d+)", picture.split(">")[0])[:2]
-    return int(wide), int(high)
-
-
 def _placed(picture: str, x: int, y: int, wide: int, high: int) -> str:
     """Return a picture in the middle of a place within another one, as large as there is room.
 
@@ -162,7 +157,7 @@ def _placed(picture: str, x: int, y: int, wide: int, high: int) -> str:
     """
     head, _, body = picture.partition(">")
     box = re.search(r"viewBox=['\"]([^'\"]*)", head)
-    left, top, width, height = map(float, box[1].split()) if box else (0.0, 0.0, *_size(picture))
+    left, top, width, height = map(float, box[1].split()) if box else (0.0, 0.0, *size_of(picture))
     scale = min(wide / width, high / height)
     across, down = x + (wide - scale * width) / 2 - scale * left, y + (high - scale * height) / 2 - scale * top
     names = "xmlns:xlink='http://www.w3.org/1999/xlink' fill='none'"

@@ -95,7 +95,7 @@ def stacked(pictures: Sequence[str]) -> str:
     """
     if len(pictures) == 1:
         return pictures[0]
-    sizes = [[int(n) for n in re.findall(r"\b(?:width|height)=['\"](\d+)", made.split(">")[0])] for made in pictures]
+    sizes = [size_of(made) for made in pictures]
     width, height = max(wide for wide, _ in sizes), sum(high for _, high in sizes)
     panels, top = [], 0
     for n, (made, (_, high)) in enumerate(zip(pictures, sizes, strict=True)):
@@ -103,6 +103,12 @@ def stacked(pictures: Sequence[str]) -> str:
         top += high
     size = f"width='{width}' height='{height}' viewBox='0 0 {width} {height}'"
     return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{''.join(panels)}</svg>"
+
+
+def size_of(picture: str) -> tuple[int, int]:
+    """Return width and height of a picture."""
+    wide, high = re.findall(r"\b(?:width|height)=['\"](\d+)", picture.split(">")[0])[:2]
+    return int(wide), int(high)
 
 
 def address(picture: str) -> str:

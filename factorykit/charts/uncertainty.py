@@ -42,11 +42,11 @@ def tornado(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt
         alt.Tooltip("total:Q", title="Share of the variance, with others", format=".2f"),
     ]
     scale = alt.Scale(zero=False, padding=12)
-    below = started.mark_bar(color=PALETTE[0], height={"band": 0.6}).encode(
-        x=alt.X("output_low:Q", scale=scale, **_axis(output, "x")), x2="output_median", y=y, tooltip=tips
-    )
-    above = started.mark_bar(color=PALETTE[1], height={"band": 0.6}).encode(
-        x=alt.X("output_high:Q", scale=scale, **_axis(output, "x")), x2="output_median", y=y, tooltip=tips
+    below, above = (
+        started.mark_bar(color=color, height={"band": 0.6}).encode(
+            x=alt.X(f"{end}:Q", scale=scale, **_axis(output, "x")), x2="output_median", y=y, tooltip=tips
+        )
+        for end, color in (("output_low", PALETTE[0]), ("output_high", PALETTE[1]))
     )
     middle = started.mark_rule(color=INK).encode(x=alt.X("mean(output_median):Q", **_axis(output, "x")))
     return finish(

@@ -122,13 +122,7 @@ def _streams(packed: bytes, max_bytes: int) -> Iterator[bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Return bytes decoded as UTF-8.
-
-    Raises
-    ------
-    ValueError
-        If they are not valid UTF-8.
-    """
+    """Return bytes decoded as UTF-8, or raise a ValueError."""
     if b"\0" in content:
         raise ValueError("contains zero bytes; save it as UTF-8")
     text = content.decode("utf-8-sig")
@@ -138,12 +132,7 @@ def decode(content: bytes) -> str:
 
 
 def parse_json(content: bytes) -> Any:
-    """Return the value of a JSON text without repeated keys, infinite numbers or deep nesting.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Return the value of a JSON text; a ValueError if it has repeated keys, infinite numbers or deep nesting."""
     try:
         value = json.loads(
             decode(content),
@@ -158,12 +147,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def check_depth(value: Any) -> Any:
-    """Return nested lists and dicts if they have at most `MAX_DEPTH` levels.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Return nested lists and dicts; a ValueError if they have more than `MAX_DEPTH` levels."""
     level = [value]
     for _ in range(MAX_DEPTH):
         containers = [item for item in level if isinstance(item, (dict, list))]

@@ -6,7 +6,7 @@ import math
 import re
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit.core.errors import ScenarioError, short_repr
 
@@ -85,34 +85,16 @@ POWERS_OF_TWO: Final = frozenset(
     {"sequence_length", "attention_window", "vocabulary_size", "input_tokens", "output_tokens", "output_limit_tokens"}
 )
 """Counts for which ``8k`` may mean 8,000 or 8,192."""
+TYPICAL: Final = {"W": 1e6, "byte": 1e10, "byte/s": 1e10, "FLOP/s": 1e15, "kWh": 1e6, "USD": 1e6}
+"""Examples of derived quantities of a whole run or cluster that have no default, by unit."""
 
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<money>[$€£¥]?)\s*(?P<digits>(?:\d[\d,_]*)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*")
 _PLAIN = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _SCALE = re.compile(rf"(?P<scale>{'|'.join(sorted(SCALES, key=len, reverse=True))})(?=$|\s|/)\s*")
 
 
-class HasUnit(Protocol):
-    """Attributes of a quantity by which a text is parsed."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def unit(self) -> str: ...  # noqa: D102
-    @property
-    def label(self) -> str: ...  # noqa: D102
-    @property
-    def meaning(self) -> str: ...  # noqa: D102
-    @property
-    def default(self) -> float | None: ...  # noqa: D102
-    @property
-    def display_unit(self) -> str: ...  # noqa: D102
-    @property
-    def display_scale(self) -> float: ...  # noqa: D102
-    @property
-    def is_derived(self) -> bool: ...  # noqa: D102
-    @property
-    def spoken_unit(self) -> str: ...  # noqa: D102
-    def text(self, value: float, digits: int = 3) -> str: ...  # noqa: D102
+Row: TypeAlias = Any
+"""A quantity of the vocabulary, whose module imports this one."""
 
 
 def begins_with_digit(text: object) -> bool:
@@ -124,7 +106,7 @@ def begins_with_digit(text: object) -> bool:
     return isinstance(text, str) and "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
 
 
-def parse(row: HasUnit, text: str) -> float:
+def parse(row: Row, text: str) -> float:
     """Return the value of ``text`` in the unit of a quantity; bounds are not checked.
 
     A number without a unit is in the unit of the quantity, and so are ``70B`` and a price without its time, ``$2.5``.
@@ -168,7 +150,7 @@ def parse(row: HasUnit, text: str) -> float:
     raise ScenarioError(f"{given}: {_unit_error(row, number, rest, money)}")
 
 
-def parse_column(values: pl.Series, row: HasUnit) -> pl.Series:
+def parse_column(values: pl.Series, row: Row) -> pl.Series:
     """Return a text column as numbers in the unit of a quantity; null stays null.
 
     Raises
@@ -189,7 +171,7 @@ def parse_column(values: pl.Series, row: HasUnit) -> pl.Series:
     return values.replace_strict(numbers, default=None, return_dtype=pl.Float64)
 
 
-def _readings(row: HasUnit, rest: str, money: str) -> Iterator[tuple[str, str]]:
+def _readings(row: Row, rest: str, money: str) -> Iterator[tuple[str, str]]:
     """Yield the possible readings of the text after a number: an optional scale and an optional unit."""
     yield "", money + rest
     match = _SCALE.match(rest)
@@ -205,7 +187,7 @@ def _times(number: str, factor: Decimal) -> float:
     return float(Decimal(number) * factor) if math.isfinite(float(number)) else float(number)
 
 
-def _spelled(row: HasUnit, unit: str) -> str:
+def _spelled(row: Row, unit: str) -> str:
     """Return a unit for the units library, without the objects that the quantity counts."""
     first, *others = re.split(r"\bper\b", unit.replace("%", " percent ").replace("$", "USD"))
     joined = (first.strip() or "1") + "".join(f"/({other.strip()})" for other in others)
@@ -218,7 +200,7 @@ def _spelled(row: HasUnit, unit: str) -> str:
     return re.sub(r"[A-Za-z]{3,}", counted, joined)
 
 
-def _nouns(row: HasUnit, below: bool) -> set[str | None]:
+def _nouns(row: Row, below: bool) -> set[str | None]:
     """Return the nouns that a quantity counts: in its name or first in its meaning; in a denominator anywhere."""
     counted = row.name.partition("_per_")[0] + ("" if row.is_derived else f" {row.meaning.partition(' ')[0]}")
     words = f"{row.name} {row.meaning}" if below else counted
@@ -258,7 +240,7 @@ def _factor(own: str, unit: str) -> Decimal | None:
     return there.magnitude / here.magnitude if there.dimensionality == here.dimensionality else None
 
 
-def _unit_error(row: HasUnit, number: str, rest: str, money: str) -> str:
+def _unit_error(row: Row, number: str, rest: str, money: str) -> str:
     """Return the message for a unit that does not fit, with candidates."""
     fitting = _candidates(row, money + rest)
     if fitting:
@@ -270,7 +252,7 @@ def _unit_error(row: HasUnit, number: str, rest: str, money: str) -> str:
     return f"{rest or money!r} is not a unit of {row.label}; give {row.spoken_unit}, e.g. '{example(row)}'"
 
 
-def _candidates(row: HasUnit, unit: str) -> list[str]:
+def _candidates(row: Row, unit: str) -> list[str]:
     """Return the units of the quantity that differ from ``unit`` in case only, or begin with its single letter."""
     head, slash, tail = unit.partition("/")
     word = head.strip()
@@ -286,6 +268,7 @@ def _candidates(row: HasUnit, unit: str) -> list[str]:
     ]
 
 
-def example(row: HasUnit) -> str:
-    """Return an example of a value of the quantity."""
-    return row.text(row.default) if row.default else f"1 {row.unit}".removesuffix(" 1")
+def example(row: Row) -> str:
+    """Return an example of a value of the quantity: its default, a typical value of a cluster, or one unit."""
+    value = row.default or (TYPICAL.get(row.unit) if row.is_derived and "_per_" not in row.name else None)
+    return row.text(value) if value else f"1 {row.unit}".removesuffix(" 1")

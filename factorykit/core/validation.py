@@ -1,4 +1,4 @@
-"""Argument validation."""
+"""Argument validation: each check returns the value, or raises a ScenarioError that names the argument."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ MAX_PATH_BYTES, MAX_NAME_BYTES = 4095, 255
 
 
 def integer(name: str, value: float, minimum: int = 0, maximum: int = MAX_EXACT_INTEGER) -> int:
-    """Return ``value`` as an integer between two limits.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` as an integer between two limits."""
     number = as_float(value) if is_number(value) else math.nan
     if number % 1.0 != 0.0:
         raise ScenarioError(f"{name} must be an integer, got {short_repr(value)}")
@@ -38,24 +33,14 @@ def integer(name: str, value: float, minimum: int = 0, maximum: int = MAX_EXACT_
 
 
 def finite_number(name: str, value: object) -> float:
-    """Return ``value`` as a finite number.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` as a finite number."""
     if not is_number(value) or not math.isfinite(number := as_float(value)):
         raise ScenarioError(f"{name} must be a finite number, got {short_repr(value)}")
     return number
 
 
 def probability(name: str, value: float) -> float:
-    """Return ``value`` as a probability above 0 and below 1.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` as a probability above 0 and below 1."""
     number = as_float(value) if is_number(value) else math.nan
     if not 0.0 < number < 1.0:
         hint = f"; as a fraction that is {number / 100:g}" if 1.0 < number < 100.0 else ""
@@ -64,36 +49,21 @@ def probability(name: str, value: float) -> float:
 
 
 def boolean(name: str, value: object) -> bool:
-    """Return ``value`` if it is True or False.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` if it is True or False."""
     if not isinstance(value, bool):
         raise ScenarioError(f"{name} must be True or False, got {short_repr(value)}")
     return value
 
 
 def string(name: str, value: object) -> str:
-    """Return ``value`` if it is a string.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` if it is a string."""
     if not isinstance(value, str):
         raise ScenarioError(f"{name} must be a string, got {short_repr(value)}")
     return value
 
 
 def strings(name: str, value: object) -> tuple[str, ...]:
-    """Return a string, or each of several strings or keys once.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a string, or each of several strings or keys once."""
     if isinstance(value, str):
         return (value,)
     items = value if isinstance(value, Mapping) else as_list(name, value)
@@ -121,24 +91,14 @@ def one_of(kind: str, name: object, names: Iterable[str]) -> str:
 
 
 def as_list(name: str, value: object) -> tuple[Any, ...]:
-    """Return the items of a list, a tuple, a series or another iterable that is no string, mapping or frame.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return the items of a list, a tuple, a series or another iterable that is no string, mapping or frame."""
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)) or is_frame(value):
         raise ScenarioError(f"{name} must be a list, got {short_repr(value)}")
     return tuple(value)
 
 
 def mapping(name: str, value: object) -> Mapping[str, Any]:
-    """Return ``value`` if it is a mapping whose keys are strings.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` if it is a mapping whose keys are strings."""
     if not isinstance(value, Mapping):
         raise ScenarioError(f"{name} must be a mapping of names to values, got {short_repr(value)}")
     for key in value:
@@ -147,12 +107,7 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
 
 
 def array(name: str, value: Any, kinds: str = "fiu") -> Any:
-    """Return a list, a series or an array as an array of doubles; ``kinds`` are the NumPy kinds that are accepted.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a list, a series or an array as an array of doubles; ``kinds`` are the NumPy kinds that are accepted."""
     np = need("numpy")
     try:
         numbers = np.asarray(value if hasattr(value, "__array__") else list(as_list(name, value)))
@@ -164,12 +119,7 @@ def array(name: str, value: Any, kinds: str = "fiu") -> Any:
 
 
 def number_or_array(name: str, value: Any, minimum: float, maximum: float) -> Any:
-    """Return a number, or an array of numbers, between two limits.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a number, or an array of numbers, between two limits."""
     if is_number(value):
         numbers = low = high = as_float(value)
     else:
@@ -181,12 +131,7 @@ def number_or_array(name: str, value: Any, minimum: float, maximum: float) -> An
 
 
 def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
-    """Return a mapping of names to strings, numbers, booleans or None as a dict.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a mapping of names to strings, numbers, booleans or None as a dict."""
     checked = dict(mapping(name, value))
     for key, cell in checked.items():
         if not (cell is None or isinstance(cell, (bool, str)) or is_number(cell)):
@@ -215,12 +160,7 @@ def polars_frame(value: Any) -> Any:
 
 
 def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
-    """Return a DataFrame that has the columns; a LazyFrame is collected, and frames of other libraries are converted.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a DataFrame that has the columns; a LazyFrame is collected, frames of other libraries are converted."""
     import polars as pl
 
     value = polars_frame(value)
@@ -256,12 +196,7 @@ def frame_schema(name: str, value: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
 
 
 def float_columns(value: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
-    """Return a frame whose numeric columns are cast to Float64.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a frame whose numeric columns are cast to Float64."""
     import polars as pl
 
     for column in columns:
@@ -271,12 +206,7 @@ def float_columns(value: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
 
 
 def file_path(name: str, value: object) -> Path:
-    """Return ``value`` as a path.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return ``value`` as a path."""
     if not isinstance(value, (str, os.PathLike)):
         raise ScenarioError(f"{name} must be a path, got {short_repr(value)}")
     if "://" in str(value):
@@ -291,10 +221,5 @@ def file_path(name: str, value: object) -> Path:
 
 
 def path_or_url(name: str, value: object) -> str:
-    """Return a path or a URL as a string; as a ``Path`` a URL would lose a slash.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return a path or a URL as a string; as a ``Path`` a URL would lose a slash."""
     return value if isinstance(value, str) else str(file_path(name, value))

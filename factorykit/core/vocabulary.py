@@ -341,12 +341,7 @@ def duration(name: str) -> Quantity:
 
 
 def parse_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with the text columns of numeric quantities parsed as numbers.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return the frame with the texts of numeric quantities parsed as numbers, or raise a ScenarioError."""
     import polars as pl
 
     rows = [vocabulary()[name] for name, dtype in frame.schema.items() if dtype == pl.String and name in vocabulary()]

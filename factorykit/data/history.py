@@ -12,16 +12,15 @@ from factorykit.core.constants import SECONDS_PER_HOUR
 COLUMNS: Final = ("quantity", "of", "month", "value", "rows", "status", "source", "locator", "note")
 NEEDED: Final = frozenset(
     {
-        *(
-            "accelerators",
-            "chip_counts",
-            "chip_prices",
-            "cluster_chips",
-            "cluster_statements",
-            "electricity_months",
-            "price_months",
-        ),
-        *("site_statements", "sources"),
+        "accelerators",
+        "chip_counts",
+        "chip_prices",
+        "cluster_chips",
+        "cluster_statements",
+        "electricity_months",
+        "price_months",
+        "site_statements",
+        "sources",
     }
 )
 """Tables that `months` reads."""

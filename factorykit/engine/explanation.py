@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.assumptions import value_source
@@ -45,25 +45,15 @@ class ExplainedStep:
         return f"{self.quantity} = {value}{f' = {self.formula}' if self.formula else ''}{source}"
 
 
-@dataclass(frozen=True)
-class Explanation(Sequence[ExplainedStep]):
+class Explanation(tuple[ExplainedStep, ...]):
     """The chain to one quantity, inputs first, in the order of computation."""
 
-    steps: tuple[ExplainedStep, ...]
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.steps[index]
-
-    def __iter__(self) -> Iterator[ExplainedStep]:
-        return iter(self.steps)
+    __slots__ = ()
 
     def __str__(self) -> str:
         """Return a line for each step; inputs that are zero share one."""
-        none = [step for step in self.steps if step.origin == GIVEN and step.value == 0.0 and not step.source]
-        lines = {step.quantity: str(step) for step in self.steps}
+        none = [step for step in self if step.origin == GIVEN and step.value == 0.0 and not step.source]
+        lines = {step.quantity: str(step) for step in self}
         if len(none) > 1:
             lines |= dict.fromkeys((step.quantity for step in none), "")
             lines[none[0].quantity] = f"{', '.join(step.quantity for step in none)} = 0  [{GIVEN}]"
@@ -73,10 +63,10 @@ class Explanation(Sequence[ExplainedStep]):
         return str(self)
 
     def _repr_html_(self) -> str:
-        return html_tree(self.steps)
+        return html_tree(self)
 
     def _repr_latex_(self) -> str:
-        rows = [rf"{symbol_latex(step.quantity)} &= {step.latex}" for step in self.steps if step.latex]
+        rows = [rf"{symbol_latex(step.quantity)} &= {step.latex}" for step in self if step.latex]
         return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
 
     def to_frame(self) -> pl.DataFrame:
@@ -85,8 +75,8 @@ class Explanation(Sequence[ExplainedStep]):
 
         schema = {"quantity": pl.String, "value": pl.Float64, "unit": pl.String}
         schema |= dict.fromkeys(("formula", "latex", "source"), pl.String)
-        numbers = [None if isinstance(step.value, str) else step.value for step in self.steps]
-        columns = {name: [getattr(step, name) for step in self.steps] for name in schema}
+        numbers = [None if isinstance(step.value, str) else step.value for step in self]
+        columns = {name: [getattr(step, name) for step in self] for name in schema}
         return pl.DataFrame(columns | {"value": numbers}, schema)
 
 

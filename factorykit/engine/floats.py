@@ -24,12 +24,7 @@ Results = Mapping[str, "float | str"]
 
 
 def check_consistency(shape: Shape, values: Results) -> None:
-    """Refuse given values that violate a rule, or that differ from the value that the others determine.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Raise a ScenarioError if given values violate a rule, or differ from the value that the others determine."""
     for name, steps in consistency(shape):
         given, computed = values[name], compute(steps, values)[name]
         if not is_consistent(given, computed):
@@ -40,12 +35,7 @@ def check_consistency(shape: Shape, values: Results) -> None:
 
 
 def check(resolution: Resolution, results: Results) -> None:
-    """Refuse results that violate a rule, leave their bounds or are undefined.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Raise a ScenarioError if results violate a rule, leave their bounds or are undefined."""
     rules.check_rules(resolution.rules, results)
     for name, lower, upper in resolution.bounds:
         if not lower <= results[name] <= upper and math.isfinite(results[name]):  # type: ignore[operator, arg-type]

@@ -155,12 +155,7 @@ class Question:
         return Shape(given, words, tuple(sorted(self.using.items())), self.outputs, self.assume)
 
     def check_consistency(self) -> None:
-        """Refuse values that contradict each other.
-
-        Raises
-        ------
-        ScenarioError
-        """
+        """Raise a ScenarioError if values contradict each other."""
         floats.check_consistency(replace(self.shape(), given=frozenset(self.values)), self.values)
 
     def check_used(self) -> None:
@@ -324,21 +319,12 @@ class Chain:
 
 
 def read_value(row: Quantity, given: Any) -> float | str:
-    """Return a checked value of a quantity; the name of an entity becomes its key.
-
-    Raises
-    ------
-    ScenarioError, UnknownName
-    """
+    """Return a value of a quantity, or raise a ScenarioError or UnknownName; the name of an entity becomes its key."""
     return identify(row.entity, given) if row.entity and isinstance(given, str) else row.check(given)
 
 
 def read_model(row: Quantity, model: Any) -> str:
-    """Return ``model`` if the vocabulary lists it as an alternative model of a quantity.
-
-    Raises
-    ------
-    ScenarioError
+    """Return ``model`` if it is an alternative model of a quantity, else raise a ScenarioError.
 
     >>> read_model(quantity("goodput"), "ettr")
     'ettr'
@@ -355,24 +341,14 @@ def read_model(row: Quantity, model: Any) -> str:
 
 
 def read_models(using: Mapping[str, str] | None) -> dict[str, str]:
-    """Return alternative models by quantity, checked.
-
-    Raises
-    ------
-    UnknownQuantity, ScenarioError
-    """
+    """Return alternative models by quantity, or raise an UnknownQuantity or ScenarioError."""
     if using is None:
         return {}
     return {name: read_model(quantity(name), model) for name, model in mapping("using", using).items()}
 
 
 def read_outputs(outputs: Outputs) -> tuple[str, ...] | None:
-    """Return the names of the outputs, or None for everything.
-
-    Raises
-    ------
-    UnknownQuantity, ScenarioError
-    """
+    """Return the names of the outputs, None for everything, or raise an UnknownQuantity or ScenarioError."""
     if outputs is None:
         return None
     names = strings("outputs", outputs)

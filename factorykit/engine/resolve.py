@@ -10,6 +10,7 @@ import graphlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
+from operator import mul
 from textwrap import wrap
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -269,7 +270,7 @@ class _Supply:
             return None
         if row.grows_with and (not row.asked or row.grows_with in {*self.shape.given, *self.alternatives}):
             per = row.value / defaults.defaults()[row.grows_with].value
-            return Step(name, partial(_times, per), (row.grows_with,), DEFAULT)
+            return Step(name, partial(mul, per), (row.grows_with,), DEFAULT)
         return None if row.asked else constant(name, row.value, DEFAULT)
 
 
@@ -362,10 +363,6 @@ def _available(shape: Shape) -> tuple[str, ...]:
 def _is_applicable(name: str, given: Collection[str]) -> bool:
     condition = quantity(name).applies_with
     return not condition or condition in given
-
-
-def _times(factor: float, value: float) -> float:
-    return factor * value
 
 
 class _Gap(NamedTuple):

@@ -139,6 +139,11 @@ GENERAL: Final = (
         "choose kv_heads that divide attention_heads",
     ),
     Rule(
+        "weights of fewer than 16 bits are frozen",
+        lambda weight_bits, lora_rank: where(weight_bits < 16.0, lora_rank, 1.0) > 0.0,
+        "choose a lora_rank, or weight_bits = 16",
+    ),
+    Rule(
         "a token visits some of the experts",
         lambda experts, experts_per_token: (
             where(experts > 1.0, (experts_per_token - 1.0) * (experts - experts_per_token), 0.0) >= 0.0
@@ -210,23 +215,12 @@ def rules_of(computed: Collection[str], given: Collection[str]) -> Iterator[Rule
 
 
 def check_layout(values: Mapping[str, Any], given: Collection[str] = ()) -> None:
-    """Refuse a layout that violates a rule.
-
-    Raises
-    ------
-    ScenarioError
-        With the rule, the values and a remedy.
-    """
+    """Raise a ScenarioError, with the rule, the values and a remedy, if a layout violates a rule."""
     check_rules(applicable_rules(values, given), values)
 
 
 def check_rules(rules: Iterable[Rule], values: Mapping[str, Any]) -> None:
-    """Refuse values that violate one of the rules.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Raise a ScenarioError if values violate one of the rules."""
     for rule in rules:
         if not rule.holds(*[values[name] for name in rule.arguments]):
             shown = ", ".join(

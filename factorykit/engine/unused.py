@@ -199,7 +199,6 @@ def overridden(shape: Shape) -> tuple[str, ...]:
     """Return the given specifications that are used in place of those of a given accelerator."""
     if KEY not in shape.given:
         return ()
-
     instead = {name: supplied(name, replace(shape, given=shape.given - {name})) for name in resolve(shape).leaves}
     return tuple(name for name, step in instead.items() if step and KEY in step.arguments)
 

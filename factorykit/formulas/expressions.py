@@ -13,62 +13,31 @@ from typing import Any, ClassVar
 ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON = 6, 5, 4, 3, 2, 1
 
 
+def _operator(sign: str, *, reflected: bool = False) -> Callable[[Any, Any], Term]:
+    """Return a method of `Term` that joins it and another operand, which stands first if ``reflected``."""
+
+    def joined(self: Term, other: Any) -> Term:
+        return Binary(sign, term(other), self) if reflected else Binary(sign, self, term(other))
+
+    return joined
+
+
 class Term:
     """A node of an expression tree. Arithmetic and comparisons build larger trees; a branch raises TypeError."""
 
     binding: ClassVar[int] = ATOM
     __hash__ = object.__hash__
-
-    def __add__(self, other: Any) -> Term:
-        return Binary("+", self, term(other))
-
-    def __radd__(self, other: Any) -> Term:
-        return Binary("+", term(other), self)
-
-    def __sub__(self, other: Any) -> Term:
-        return Binary("-", self, term(other))
-
-    def __rsub__(self, other: Any) -> Term:
-        return Binary("-", term(other), self)
-
-    def __mul__(self, other: Any) -> Term:
-        return Binary("*", self, term(other))
-
-    def __rmul__(self, other: Any) -> Term:
-        return Binary("*", term(other), self)
-
-    def __truediv__(self, other: Any) -> Term:
-        return Binary("/", self, term(other))
-
-    def __rtruediv__(self, other: Any) -> Term:
-        return Binary("/", term(other), self)
-
-    def __mod__(self, other: Any) -> Term:
-        return Binary("%", self, term(other))
-
-    def __pow__(self, other: Any) -> Term:
-        return Binary("**", self, term(other))
-
-    def __rpow__(self, other: Any) -> Term:
-        return Binary("**", term(other), self)
+    __add__, __radd__ = _operator("+"), _operator("+", reflected=True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", reflected=True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", reflected=True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", reflected=True)
+    __pow__, __rpow__ = _operator("**"), _operator("**", reflected=True)
+    __mod__ = _operator("%")
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("<", "<=", ">", ">="))
+    __eq__ = _operator("==")  # type: ignore[assignment]
 
     def __neg__(self) -> Term:
         return Negative(self)
-
-    def __lt__(self, other: Any) -> Term:
-        return Binary("<", self, term(other))
-
-    def __le__(self, other: Any) -> Term:
-        return Binary("<=", self, term(other))
-
-    def __gt__(self, other: Any) -> Term:
-        return Binary(">", self, term(other))
-
-    def __ge__(self, other: Any) -> Term:
-        return Binary(">=", self, term(other))
-
-    def __eq__(self, other: Any) -> Term:  # type: ignore[override]
-        return Binary("==", self, term(other))
 
     def __bool__(self) -> bool:
         raise TypeError("a formula may not branch with if, and, or, min or max; use where, minimum or maximum")
@@ -243,10 +212,11 @@ def plain_number(value: float) -> str:
     return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
 
 
-def infix(root: Term, leaf: Callable[[Term], str], call: Callable[[Call], str], power: str) -> str:
+def infix(root: Term, leaf: Callable[[Term], str], call: Callable[[str, list[str]], str], power: str) -> str:
     """Return an expression with its operators between their operands, in brackets where precedence needs them.
 
-    ``leaf`` and ``call`` print other nodes; ``power`` is the operator, or the function, of powers.
+    ``leaf`` prints other nodes, ``call`` a function with its printed arguments; ``power`` is the operator, or the
+    function, of powers.
     """
 
     def render(node: Term, outer: int = 0) -> str:
@@ -259,8 +229,8 @@ def infix(root: Term, leaf: Callable[[Term], str], call: Callable[[Call], str], 
                 text = f"{render(left, left_outer)} {operator} {render(right, right_outer)}"
             case Negative(of=of):
                 text = f"-{render(of, SIGN + 1)}"
-            case Call():
-                return call(node)
+            case Call(function=function, arguments=arguments):
+                return call(function, [render(argument) for argument in arguments])
             case _:
                 return leaf(node)
         return f"({text})" if node.binding < outer else text
@@ -275,10 +245,7 @@ def as_text(root: Term) -> str:
         if isinstance(node, Word):
             return repr(node.text)
         if isinstance(node, Lookup):
-            return f"{node.column}[{', '.join(map(as_text, node.words))}]"
+            return f"{node.column}[{', '.join(map(leaf, node.words))}]"
         return node.name if isinstance(node, Symbol) else plain_number(node.value)  # type: ignore[attr-defined]
 
-    def applied(node: Call) -> str:
-        return f"{node.function}({', '.join(as_text(argument) for argument in node.arguments)})"
-
-    return infix(root, leaf, applied, "**")
+    return infix(root, leaf, lambda function, parts: f"{function}({', '.join(parts)})", "**")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from factorykit.core.types import Numeric
@@ -26,9 +28,34 @@ def _backend(*operands: Any) -> str:
     return "float"
 
 
-def _unsupported(function: str, *operands: Any) -> TypeError:
-    kinds = ", ".join(type(operand).__name__ for operand in operands)
-    return TypeError(f"{function} takes floats, NumPy, polars, DuckDB, SymPy and symbolic expressions, got {kinds}")
+def _dispatch(name: str, **backends: Callable[..., Any]) -> Callable[..., Numeric]:
+    """Return a function that calls the function of its operands' backend; terms and NumPy have one by its name."""
+    backends |= {"term": partial(call, name), "numpy": partial(_numpy, name)}
+
+    def function(*operands: Any) -> Numeric:
+        on_backend = backends.get(_backend(*operands))
+        if on_backend is None:
+            kinds = ", ".join(type(operand).__name__ for operand in operands)
+            expected = "floats, NumPy, polars, DuckDB, SymPy and symbolic expressions"
+            raise TypeError(f"{name} takes {expected}, got {kinds}")
+        return on_backend(*operands)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return {name} of the operands, on their backend; null where one is null."
+    return function
+
+
+def _numpy(name: str, *operands: Any) -> Any:
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return getattr(np, name)(*operands)
+
+
+def _sympy(name: str, *operands: Any, **options: Any) -> Any:
+    import sympy
+
+    return getattr(sympy, name)(*operands, **options)
 
 
 def _sql(function: str, *operands: Any) -> Any:
@@ -55,39 +82,14 @@ def _series(operand: Any) -> Any:
     return operand if isinstance(operand, pl.Series) else pl.Series([float(operand)])
 
 
-def _unary(name: str, on_float: Callable[[float], float], sql: str) -> Callable[[Numeric], Numeric]:
-    def function(x: Numeric) -> Numeric:
-        match _backend(x):
-            case "float":
-                return on_float(x)
-            case "polars":
-                return getattr(x, name)()
-            case "duckdb":
-                return _sql(sql, x)
-            case "term":
-                return call(name, x)
-            case "numpy":
-                import numpy as np
-
-                with np.errstate(all="ignore"):
-                    return getattr(np, name)(x)
-            case "sympy":
-                import sympy
-
-                return getattr(sympy, "ceiling" if name == "ceil" else name)(x)
-        raise _unsupported(name, x)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return {name} of x, on the backend of x."
-    return function
-
-
-def _float_sqrt(x: float) -> float:
-    return math.sqrt(x) if x >= 0.0 else math.nan
-
-
-def _float_exp(x: float) -> float:
-    return math.exp(x) if x < 709.78 else math.inf
+def _unary(name: str, on_float: Callable[[float], float], sql: str = "", sympy: str = "") -> Callable[..., Numeric]:
+    return _dispatch(
+        name,
+        float=on_float,
+        polars=methodcaller(name),
+        duckdb=partial(_sql, sql or name),
+        sympy=partial(_sympy, sympy or name),
+    )
 
 
 def _float_log(x: float) -> float:
@@ -98,96 +100,75 @@ def _float_rounded(rounding: Callable[[float], int]) -> Callable[[float], float]
     return lambda x: float(rounding(x)) if math.isfinite(x) else x
 
 
-sqrt = _unary("sqrt", _float_sqrt, "sqrt")
-exp = _unary("exp", _float_exp, "exp")
-log = _unary("log", _float_log, "ln")
-ceil = _unary("ceil", _float_rounded(math.ceil), "ceil")
-floor = _unary("floor", _float_rounded(math.floor), "floor")
+sqrt = _unary("sqrt", lambda x: math.sqrt(x) if x >= 0.0 else math.nan)
+exp = _unary("exp", lambda x: math.exp(x) if x < 709.78 else math.inf)
+log = _unary("log", _float_log, sql="ln")
+ceil = _unary("ceil", _float_rounded(math.ceil), sympy="ceiling")
+floor = _unary("floor", _float_rounded(math.floor))
+# Polars and DuckDB have no expm1; tanh(x/2) (exp(x) + 1) is the same number.
+expm1 = _dispatch(
+    "expm1",
+    float=lambda x: math.expm1(x) if x < 709.78 else math.inf,
+    polars=lambda x: (0.5 * x).tanh() * (x.exp() + 1.0),
+    duckdb=lambda x: _sql("tanh", x * 0.5) * (_sql("exp", x) + 1.0),
+    sympy=lambda x: _sympy("exp", x) - 1,
+)
 
 
-def expm1(x: Numeric) -> Numeric:
-    """Return exp(x) - 1 without loss of precision near zero.
+def _sql_log1p(x: Any) -> Any:
+    """Return log(1 + x): with u = 1 + x rounded, log(u) x / (u - 1) is accurate to a few units in the last place.
 
-    Polars and DuckDB have no such function; tanh(x/2) (exp(x) + 1) is the same number.
+    Goldberg, "What every computer scientist should know about floating-point arithmetic", ACM Comput. Surv. 23(1),
+    1991, theorem 4.
     """
-    match _backend(x):
-        case "float":
-            return math.expm1(x) if x < 709.78 else math.inf
-        case "polars":
-            return (0.5 * x).tanh() * (x.exp() + 1.0)
-        case "duckdb":
-            return _sql("tanh", x * 0.5) * (_sql("exp", x) + 1.0)
-        case "term":
-            return call("expm1", x)
-        case "numpy":
-            import numpy as np
-
-            with np.errstate(all="ignore"):
-                return np.expm1(x)
-        case "sympy":
-            import sympy
-
-            return sympy.exp(x) - 1
-    raise _unsupported("expm1", x)
+    u = x + 1.0
+    return where(u == _sql_value(1.0), x, _sql("ln", u) * x / (u - 1.0))
 
 
-def log1p(x: Numeric) -> Numeric:
-    """Return log(1 + x) without loss of precision near zero.
-
-    DuckDB has no such function: with u = 1 + x rounded, log(u) x / (u - 1) is accurate to a few units in the last place
-    (Goldberg, "What every computer scientist should know about floating-point arithmetic", ACM Comput. Surv. 23(1),
-    1991, theorem 4).
-    """
-    match _backend(x):
-        case "float":
-            return math.log1p(x) if x > -1.0 else (-math.inf if x == -1.0 else math.nan)
-        case "polars":
-            return x.log1p()
-        case "duckdb":
-            u = x + 1.0
-            return where(u == _sql_value(1.0), x, _sql("ln", u) * x / (u - 1.0))
-        case "term":
-            return call("log1p", x)
-        case "numpy":
-            import numpy as np
-
-            with np.errstate(all="ignore"):
-                return np.log1p(x)
-        case "sympy":
-            import sympy
-
-            return sympy.log(1 + x)
-    raise _unsupported("log1p", x)
+log1p = _dispatch(
+    "log1p",
+    float=lambda x: math.log1p(x) if x > -1.0 else (-math.inf if x == -1.0 else math.nan),
+    polars=methodcaller("log1p"),
+    duckdb=_sql_log1p,
+    sympy=lambda x: _sympy("log", 1 + x),
+)
+minimum = _dispatch(
+    "minimum",
+    float=min,
+    polars=lambda a, b: where(a < b, a, b),
+    duckdb=partial(_sql, "least"),
+    sympy=partial(_sympy, "Min", evaluate=False),
+)
+maximum = _dispatch(
+    "maximum",
+    float=max,
+    polars=lambda a, b: where(a > b, a, b),
+    duckdb=partial(_sql, "greatest"),
+    sympy=partial(_sympy, "Max", evaluate=False),
+)
 
 
-def _extreme(name: str, sql: str, on_float: Callable[[float, float], float]) -> Callable[[Numeric, Numeric], Numeric]:
-    def function(a: Numeric, b: Numeric) -> Numeric:
-        match _backend(a, b):
-            case "float":
-                return on_float(a, b)
-            case "polars":
-                return where(a < b, a, b) if name == "minimum" else where(a > b, a, b)
-            case "duckdb":
-                return _sql(sql, a, b)
-            case "term":
-                return call(name, a, b)
-            case "numpy":
-                import numpy as np
+def _polars_where(condition: Any, value: Any, otherwise: Any) -> Any:
+    import polars as pl
 
-                return getattr(np, name)(a, b)
-            case "sympy":
-                import sympy
-
-                return (sympy.Min if name == "minimum" else sympy.Max)(a, b, evaluate=False)
-        raise _unsupported(name, a, b)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return the {name} of a and b, on their backend; null where either is null."
-    return function
+    if isinstance(condition, pl.Series):
+        return _series(value).zip_with(condition, _series(otherwise))
+    return pl.when(condition).then(_polars(value)).otherwise(_polars(otherwise))
 
 
-minimum = _extreme("minimum", "least", min)
-maximum = _extreme("maximum", "greatest", max)
+def _sql_where(condition: Any, value: Any, otherwise: Any) -> Any:
+    import duckdb
+
+    return duckdb.CaseExpression(condition, _sql_value(value)).otherwise(_sql_value(otherwise))
+
+
+_where = _dispatch(
+    "where",
+    float=lambda condition, value, otherwise: value if condition else otherwise,
+    polars=_polars_where,
+    duckdb=_sql_where,
+    sympy=lambda condition, value, otherwise: _sympy("Piecewise", (value, condition), (otherwise, True)),
+)
 
 
 def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
@@ -197,39 +178,14 @@ def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
     """
     if condition is True or condition is False:
         return value if condition else otherwise
-    match _backend(condition, value, otherwise):
-        case "float":
-            return value if condition else otherwise
-        case "polars":
-            import polars as pl
-
-            if isinstance(condition, pl.Series):
-                return _series(value).zip_with(condition, _series(otherwise))
-            return pl.when(condition).then(_polars(value)).otherwise(_polars(otherwise))
-        case "duckdb":
-            import duckdb
-
-            return duckdb.CaseExpression(condition, _sql_value(value)).otherwise(_sql_value(otherwise))
-        case "term":
-            return call("where", condition, value, otherwise)
-        case "numpy":
-            import numpy as np
-
-            return np.where(condition, value, otherwise)
-        case "sympy":
-            import sympy
-
-            return sympy.Piecewise((value, condition), (otherwise, True))
-    raise _unsupported("where", condition, value, otherwise)
+    return _where(condition, value, otherwise)
 
 
 def equal(text: Numeric, word: str) -> Numeric:
     """Return the condition that a text quantity equals ``word``, for use inside :func:`where`."""
     root = type(text).__module__.partition(".")[0]
     if root == "sympy":
-        import sympy
-
-        return sympy.Eq(text, sympy.Symbol(word))
+        return _sympy("Eq", text, _sympy("Symbol", word))
     if root == "_duckdb":
         import duckdb
 

@@ -273,7 +273,6 @@ def explore(
     Returns
     -------
     Explorer
-
         A widget. ``scenario``, ``now`` and ``rows()`` return its state; ``set``, ``pin``, ``compare``, ``decompose``
         and ``code`` use it. Missing inputs are filled with sourced defaults, listed under "Held fixed".
 

@@ -68,6 +68,10 @@ KEPT_AND_BROKEN: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = 
         [{"accelerators": 512.0, "pipeline_parallel": 4.0, "expert_parallel": 128.0}],
         [{"accelerators": 512.0, "pipeline_parallel": 4.0, "expert_parallel": 256.0}],
     ),
+    "weights of fewer than 16 bits are frozen": (
+        ({"weight_bits": 4.0, "lora_rank": 16.0}, {"weight_bits": 16.0, "lora_rank": 0.0}),
+        ({"weight_bits": 4.0, "lora_rank": 0.0},),
+    ),
     "a token visits some of the experts": (
         [{"experts": 8.0, "experts_per_token": k} for k in (1.0, 8.0)] + [{"experts": 0.0, "experts_per_token": 0.0}],
         [{"experts": 8.0, "experts_per_token": k} for k in (0.0, 9.0)],

@@ -308,15 +308,6 @@ def test_doubled_nodes_last_as_long_as_the_survival_integral(pairs: int) -> None
     assert redundant_mtbf_s(1.0, 2.0 * pairs) == pytest.approx(integral, rel=2e-3 / pairs)
 
 
-def test_failure_rates_of_different_parts_in_series_add_up() -> None:
-    parts = {"accelerators": (16.0, 16 * 86400.0), "hosts": (2.0, 2 * 86400.0), "links": (8.0, 8 * 86400.0)}
-    assert fk.reliability.series_mtbf_s(parts) == pytest.approx(86400.0 / 3, rel=1e-14)
-    with pytest.raises(fk.FactorykitError, match="none that could fail"):
-        fk.reliability.series_mtbf_s({})
-    with pytest.raises(fk.FactorykitError, match="part 'hosts'"):
-        fk.reliability.series_mtbf_s({"hosts": (2.0, 0.0)})
-
-
 def test_corrections_equal_the_measurements() -> None:
     linear = cluster_mtbf_s(8 * 86400 / 0.0023, 98304.0)
     assert linear / 60 == pytest.approx(50.95, abs=0.01)

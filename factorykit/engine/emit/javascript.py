@@ -14,11 +14,11 @@ from itertools import count, product
 from string import ascii_letters, digits
 from typing import Any, Final
 
-from factorykit.engine.emit.vega import vega_literal
+from factorykit.engine.emit.vega import VEGA_CALLS, vega_literal
 from factorykit.engine.rules import RULES
 from factorykit.engine.step import Step, leaves
 from factorykit.formulas import arguments
-from factorykit.formulas.expressions import Call, Lookup, Number, Symbol, Term, Word, infix, steps, term
+from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, Word, infix, steps, term
 
 SPACED: Final = re.compile(r" ([*/%<>=?:&|]+|[-+]) (?![-+])")
 """Operators, whose spaces are omitted: the script is read with the first page."""
@@ -27,25 +27,19 @@ NAME: Final = re.compile(r""""[^"]*"|'[^']*'|(?<![\w.$])([A-Za-z_]\w*)""")
 KEYWORDS: Final = {"as", "do", "if", "in", "is", "of", "for", "let", "new", "try", "var"}
 OWN: Final = "given_"
 """Begins the names of given values that loops read: looking them up there again would take most of the time."""
-JAVASCRIPT_CALLS: dict[str, str] = {
-    "sqrt": "Math.sqrt({0})",
-    "exp": "Math.exp({0})",
-    "log": "Math.log({0})",
-    "ceil": "Math.ceil({0})",
-    "floor": "Math.floor({0})",
-    "minimum": "Math.min({0}, {1})",
-    "maximum": "Math.max({0}, {1})",
-    "where": "({0} ? {1} : {2})",
+JAVASCRIPT_CALLS: Final = {name: f"Math.{call}" for name, call in VEGA_CALLS.items()} | {
+    "where": VEGA_CALLS["where"],
     "log1p": "Math.log1p({0})",
     "expm1": "Math.expm1({0})",
 }
+"""Calls by function: Vega's are those of Math, which also has the two that Vega lacks."""
 
 
-def as_javascript(root: Term, names: Mapping[str, str] | None = None, tables: str = "TABLES") -> str:
+def as_javascript(root: Term, names: Mapping[str, str] | None = None) -> str:
     """Return the expression in JavaScript.
 
     ``names`` maps quantities to JavaScript names; the default is the quantity's name. A table cell is read from the
-    object ``tables`` by its column and its key words, joined by a space.
+    object ``TABLES`` by its column and its key words, joined by a space.
 
     >>> as_javascript(Symbol("tokens") ** 2.0 % 3.0), as_javascript(Lookup("links", (Symbol("accelerator"),), {}))
     ('Math.pow(tokens, 2) % 3', 'TABLES["links"][accelerator]')
@@ -57,29 +51,19 @@ def as_javascript(root: Term, names: Mapping[str, str] | None = None, tables: st
         if isinstance(node, Word):
             return json.dumps(node.text)
         if isinstance(node, Lookup):
-            key = " + ' ' + ".join(as_javascript(word, names, tables) for word in node.words)
-            return f"{tables}[{json.dumps(node.column)}][{key}]"
+            key = " + ' ' + ".join(map(leaf, node.words))
+            return f"TABLES[{json.dumps(node.column)}][{key}]"
         name = str(node.name)  # type: ignore[attr-defined]
         return (names or {}).get(name, name)
 
-    def applied(node: Call) -> str:
-        parts = [as_javascript(argument, names, tables) for argument in node.arguments]
-        return JAVASCRIPT_CALLS[node.function].format(*parts)
-
-    return infix(root, leaf, applied, "Math.pow").replace(" == ", " === ")
+    printed = infix(root, leaf, lambda function, parts: JAVASCRIPT_CALLS[function].format(*parts), "Math.pow")
+    return printed.replace(" == ", " === ")
 
 
 def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
     """Return the columns of tables that the steps look into, by their name, and each cell by its words."""
-    columns: dict[str, Mapping[str, float]] = {}
-
-    def visit(node: Term) -> None:
-        if isinstance(node, Lookup):
-            columns[node.column] = node.values
-
-    for step in chain:
-        visit(step.term)
-    return columns
+    terms = (step.term for step in chain)
+    return {node.column: node.values for node in terms if isinstance(node, Lookup)}
 
 
 def chain_function(chain: Sequence[Step], name: str = "chain") -> str:

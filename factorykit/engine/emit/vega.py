@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from factorykit.engine.step import Step
 from factorykit.formulas import arguments
-from factorykit.formulas.expressions import Call, Lookup, Number, Symbol, Term, Word, infix, steps
+from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, Word, infix, steps
 
 REPEATING: Final = frozenset({"log1p", "expm1"})
 """Functions whose Vega form repeats its argument."""
@@ -59,19 +59,19 @@ def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None 
         if isinstance(node, Word):
             return vega_literal(node.text)
         if isinstance(node, Lookup):
-            key = " + ' ' + ".join(as_vega(word, fields) for word in node.words)
+            key = " + ' ' + ".join(map(leaf, node.words))
             return f"({json.dumps(dict(node.values))}[{key}])"
         name = node.name  # type: ignore[attr-defined]
         if callable(fields):
             return fields(name)
         return (fields or {}).get(name, f'datum["{name}"]')
 
-    def applied(node: Call) -> str:
-        if node.function == "where" and (constant := LITERAL_COMPARISON.fullmatch(as_vega(node.arguments[0], fields))):
+    def applied(function: str, parts: list[str]) -> str:
+        if function == "where" and (constant := LITERAL_COMPARISON.fullmatch(parts[0])):
             left, comparison, right = constant.groups()
             holds = COMPARISONS[comparison](json.loads(left), json.loads(right))
-            return f"({as_vega(node.arguments[1 if holds else 2], fields)})"
-        return VEGA_CALLS[node.function].format(*[as_vega(argument, fields) for argument in node.arguments])
+            return f"({parts[1 if holds else 2]})"
+        return VEGA_CALLS[function].format(*parts)
 
     return infix(root, leaf, applied, "pow")
 

@@ -37,8 +37,5 @@ def constants(left_out: str = EVERYTHING) -> Mapping[str, float]:
 @cache
 def calibration_source(quantity: str) -> str:
     """Return how a constant was calibrated, and its source."""
-    rows = table("performance_constants").collect()
-    for row in rows.iter_rows(named=True):
-        if row["quantity"] == quantity and row["left_out"] == EVERYTHING:
-            return f"{row['how']} ({row['source']}, {row['locator']})"
-    return ""
+    rows = table("performance_constants").filter(quantity=quantity, left_out=EVERYTHING).collect()
+    return next((f"{row['how']} ({row['source']}, {row['locator']})" for row in rows.iter_rows(named=True)), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -255,28 +255,20 @@ def _lifelines() -> Any:
         return need("lifelines")
 
 
-def _fitted(times: Any, seen: Any) -> list[tuple[str, tuple[float, float], tuple[Any, float], Any]]:
-    """Return the name of each distribution, its scale and parameter with their relative errors, and its fit."""
+def _fitted(times: Any, seen: Any) -> Iterator[tuple[str, tuple[float, float], tuple[float | None, float], Any]]:
+    """Yield the name of each distribution, its scale and parameter with their relative errors, and its fit."""
     lifelines = _lifelines()
+    fitters = (lifelines.ExponentialFitter, lifelines.WeibullFitter, lifelines.LogNormalFitter)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            exponential = lifelines.ExponentialFitter().fit(times, seen)
-            weibull = lifelines.WeibullFitter().fit(times, seen)
-            lognormal = lifelines.LogNormalFitter().fit(times, seen)
+            fits = [fitter().fit(times, seen) for fitter in fitters]
         except need("lifelines.exceptions").ConvergenceError:
             raise ScenarioError(
                 f"no distribution fits durations_s from {times.min():g} to {times.max():g} s; look for errors in them"
             ) from None
-    (mean, mean_error), (scale, scale_error), (mu, mu_error) = (
-        fitted.summary.iloc[0][["coef", "se(coef)"]].astype(float) for fitted in (exponential, weibull, lognormal)
-    )
-    (shape, shape_error), (sigma, sigma_error) = (
-        fitted.summary.iloc[1][["coef", "se(coef)"]].astype(float) for fitted in (weibull, lognormal)
-    )
-    median = math.exp(mu)
-    return [
-        ("exponential", (mean, mean_error / mean), (None, 0.0), exponential),
-        ("weibull", (scale, scale_error / scale), (shape, shape_error / shape), weibull),
-        ("lognormal", (median, mu_error), (sigma, sigma_error / sigma), lognormal),
-    ]
+    for name, fitted in zip(("exponential", "weibull", "lognormal"), fits, strict=True):
+        (scale, error), *others = fitted.summary[["coef", "se(coef)"]].astype(float).to_numpy().tolist()
+        relative = (math.exp(scale), error) if name == "lognormal" else (scale, error / scale)
+        parameter = next(((shape, shape_error / shape) for shape, shape_error in others), (None, 0.0))
+        yield name, relative, parameter, fitted

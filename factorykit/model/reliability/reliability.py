@@ -1,4 +1,4 @@
-"""Confidence limits of failure rates, spares, series systems and renewal.
+"""Confidence limits of failure rates, spares and renewal.
 
 Functions that need quantiles or sums, which arithmetic formulas cannot express. SciPy is imported on use.
 """
@@ -6,7 +6,7 @@ Functions that need quantiles or sums, which arithmetic formulas cannot express.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -14,8 +14,8 @@ import polars as pl
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need, public_names
-from factorykit.core.validation import MAX_EXACT_INTEGER, as_list, finite_number, integer, mapping, probability
-from factorykit.core.vocabulary import format_number, is_number, quantity
+from factorykit.core.validation import MAX_EXACT_INTEGER, finite_number, integer, probability
+from factorykit.core.vocabulary import format_number, quantity
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.failure_cost import spares_usd_per_day
@@ -29,8 +29,6 @@ MOST_STEPS = 20_000
 """Most steps of the renewal equation, whose cost is quadratic; they take half a second."""
 MOST_SPARES = 1_000_000
 """Most rows of a table of spares."""
-NEVER = 1e-300
-"""Lowest rate of a system that can fail. [1/s]"""
 ACCELERATORS_PER_NODE = 8.0
 """Accelerators per node where a source counts accelerators."""
 
@@ -127,44 +125,6 @@ def failures_range(expected_failures: float, confidence: float = 0.95) -> Interv
     poisson = need("scipy.stats").poisson(mean)
     doubt = 1.0 - probability("confidence", confidence)
     return Interval(float(poisson.ppf(doubt / 2)), float(poisson.ppf(1 - doubt / 2)))
-
-
-def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[float, float]]) -> float:
-    r"""Return the mean time between failures of a job that any of its unlike parts can stop.
-
-    .. math:: M = \left( \sum_i n_i / m_i \right)^{-1}
-
-    Parameters
-    ----------
-    parts
-        Number and mean time between failures [s] of each kind of part, by name or in any order.
-
-    Returns
-    -------
-    float
-        Mean time between failures [s].
-
-    Raises
-    ------
-    ScenarioError
-        If there is no part, or a number or a time is none.
-
-    >>> series_mtbf_s({"accelerators": (16384, 1.8e8), "hosts": (2048, 4e8), "switches": (300, 3e8)}) / 3600
-    2.8594...
-    """
-    rows = mapping("parts", parts).items() if isinstance(parts, Mapping) else enumerate(as_list("parts", parts))
-    rate = 0.0
-    for name, part in rows:
-        match part:
-            case (count, mtbf) if is_number(count) and is_number(mtbf) and 0 <= count < MAX_EXACT_INTEGER and mtbf > 0:
-                rate += count / mtbf
-            case _:
-                raise ScenarioError(
-                    f"part {short_repr(name)} must be a count and a positive MTBF in s, got {short_repr(part)}"
-                )
-    if rate < NEVER:
-        raise ScenarioError("parts: there is none that could fail; give the number and time of at least one kind")
-    return 1.0 / rate
 
 
 def spares_poisson(nodes_in_repair: float, confidence: float = 0.99) -> int:
@@ -378,16 +338,6 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
     return pl.concat([rates.drop("source"), ends, rates.select("source")], how="horizontal")
 
 
-def weibull_mean_s(lifetime_scale_s: float, lifetime_shape: float) -> float:
-    """Return the mean of Weibull lifetimes, scale times gamma(1 + 1/shape).
-
-    >>> weibull_mean_s(1000.0, 1.0)
-    1000.0
-    """
-    scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)
-    return scale * math.gamma(1.0 + 1.0 / shape)
-
-
 def weibull_scale_s(lifetime_mean_s: float, lifetime_shape: float) -> float:
     """Return the scale at which Weibull lifetimes have this mean.
 
@@ -440,7 +390,7 @@ def renewal_failures(
     if fewest > MOST_STEPS:
         raise ScenarioError(
             f"span_s = {span:g} is {fewest:.1g} times the half of the parts' life; from a few lives on, failures are "
-            "the span over the mean life: weibull_mean_s gives it"
+            "the span over the mean life, scale times gamma(1 + 1/shape)"
         )
     if not fewest <= count <= MOST_STEPS:
         raise ScenarioError(f"steps = {count} is outside [{fewest}, {MOST_STEPS}] for this span and these lives")

@@ -108,12 +108,7 @@ def sweep(
 
 
 def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str, ...]]:
-    """Return the values of each quantity of a grid, checked.
-
-    Raises
-    ------
-    UnknownQuantity, ScenarioError
-    """
+    """Return the values of each quantity of a grid, or raise an UnknownQuantity or ScenarioError."""
     if not isinstance(grid, Mapping):
         raise ScenarioError(f"grid is {type(grid).__name__}; give a mapping such as {{'mfu': [0.3, 0.4]}}")
     axes = {}

@@ -34,12 +34,7 @@ Make = Callable[[Any, int], None]
 
 
 def check(engine: object) -> str:
-    """Return the name of an engine: ``local``, ``ray``, or the address of a cluster of Ray.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return the name of an engine, ``local``, ``ray`` or the address of a cluster of Ray, or raise a ScenarioError."""
     name = string("engine", engine)
     if name not in ("local", "ray") and "://" not in name:
         raise ScenarioError(
