@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import factorykit as fk
-from factorykit.core.errors import FactorykitError, FactorykitWarning, UnknownName, unknown_name_message
+from factorykit.core.errors import FactorykitError, FactorykitWarning, ScenarioError, UnknownName, unknown_name_message
 from factorykit.core.extras import need
 from factorykit.core.notebooks import notebooks_folder
 from factorykit.core.text_io import json_value
 from factorykit.core.validation import integer, one_of
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import KINDS, known_key
+from factorykit.data.tables import resource_of
 from factorykit.engine.question import Question
 from factorykit.model.performance.layouts import scheduled
 from factorykit.model.planning.uncertainty import INTERVAL, distributions, strata
@@ -78,9 +79,9 @@ def explain(output: str, inputs: Inputs | None = None, preset: str | None = None
 def plan(
     model: str,
     tokens: float | str | None = None,
-    deadline: str | None = None,
-    budget: str | None = None,
-    power: str | None = None,
+    deadline: float | str | None = None,
+    budget: float | str | None = None,
+    power: float | str | None = None,
     chips: list[str] | str | None = None,
     counts: list[float | str] | float | str | None = None,
     sites: list[str] | str | None = None,
@@ -98,10 +99,8 @@ def plan(
     launch adds the script that starts it by megatron_lm, megatron_bridge, torchtitan or maxtext. Of inputs, quantities
     such as precision, a list gives values to choose from.
     """
-    limits = {"tokens": tokens, "deadline": deadline, "budget": budget, "power": power, "objective": objective}
-    choices = {"chips": chips, "counts": counts, "sites": sites, "acquire": acquire, "framework": framework}
-    given = scheduled(launch) | (inputs or {})
-    training_plan = fk.plan(model, as_run=as_run, **limits, **choices, **given)  # type: ignore[arg-type]
+    asked = {name: value for name, value in locals().items() if name not in ("launch", "inputs")}
+    training_plan = fk.plan(**_joined(asked, scheduled(launch) | (inputs or {})))
     best = training_plan.best.to_dicts()[0]
     rows = training_plan.to_dict()
     text, assumed = rows.pop("answer"), rows.pop("assumed")
@@ -112,14 +111,14 @@ def plan(
 
 def serve(
     model: str,
-    load: float | None = None,
-    users: float | None = None,
-    fleet: float | None = None,
+    load: float | str | None = None,
+    users: float | str | None = None,
+    fleet: float | str | None = None,
     trace: str | None = None,
-    ttft: str | None = None,
-    tpot: str | None = None,
-    input_tokens: float | None = None,
-    output_tokens: float | None = None,
+    ttft: float | str | None = None,
+    tpot: float | str | None = None,
+    input_tokens: float | str | None = None,
+    output_tokens: float | str | None = None,
     chips: list[str] | str | None = None,
     precision: str = "fp8",
     engine: str = "vllm",
@@ -131,25 +130,30 @@ def serve(
     One of load [requests/s], users, fleet (accelerators, of which the largest load is found) or trace (a file). Least
     is cost_usd_per_h, accelerators or j_per_token. Inputs are known quantities: rental_usd_per_accelerator_h, pue, ...
     """
-    deployment = fk.serve(
-        model, chips, load=load if trace is None else fk.read_trace(trace), users=users, fleet=fleet,
-        ttft=ttft, tpot=tpot, input_tokens=input_tokens, output_tokens=output_tokens, precision=precision,
-        engine=engine, objective=objective, **(inputs or {}),
-    )  # fmt: skip
+    asked = {name: value for name, value in locals().items() if name not in ("trace", "inputs")}
+    if load is not None and trace is not None:
+        raise ScenarioError("load and trace contradict each other; give one of them")
+    if trace is not None:
+        asked["load"] = fk.read_trace(trace)
+    deployment = fk.serve(**_joined(asked, inputs))
     best, cited = deployment.best, _cited(("accelerators", deployment.best["accelerator"]), ("serving_points", None))
     return _answer(best, _units(best), _ends(best), deployment.assumed.to_dicts(), cited, breaks=deployment.breaks)
 
 
 def post_train(
-    model: str, accelerators: int, accelerator: str = "h100_sxm", algorithm: str = "grpo", inputs: Inputs | None = None
+    model: str,
+    accelerators: float | str,
+    chips: list[str] | str | None = None,
+    algorithm: str = "grpo",
+    inputs: Inputs | None = None,
 ) -> dict[str, Any]:
     """Split accelerators between rollouts and training: step time, days, cost, memory and use of both sides.
 
     Algorithms are grpo, dapo, ppo, distillation, sft and dpo. Inputs are other arguments of factorykit.post_train:
     steps, samples, batch, input_tokens, output_tokens, sequence_length, policy_lag_steps, precision, lora_rank, ...
     """
-    asked = {"accelerators": accelerators, "accelerator": accelerator, "algorithm": algorithm}
-    best = _stage("post_train", model, asked | (inputs or {})).best
+    asked = {name: value for name, value in locals().items() if name not in ("model", "inputs")}
+    best = _stage("post_train", model, _joined(asked, inputs)).best
     cited = _cited(("accelerators", best["accelerator"]), ("rl_steps", None))
     return _answer(best, _units(best), _ends(best), [], cited)
 
@@ -160,7 +164,7 @@ def life(
     post_train: Arguments | None = None,
     serve: Arguments | None = None,
     days: float | str = 365.0,
-    fleet: int | None = None,
+    fleet: float | str | None = None,
     requests_per_s: list[float] | None = None,
 ) -> dict[str, Any]:
     """Add up pre-training, post-training and days of serving on one fleet in turn: days, dollars, energy, carbon.
@@ -187,15 +191,27 @@ def _stage(name: str, model: str, arguments: Arguments) -> Any:
     for argument in arguments:
         if argument not in known and "given" not in known:
             raise UnknownName(unknown_name_message(f"argument of {name}", argument, list(known)))
-    return verb(model, **arguments)
+    return verb(**{"model": model, **arguments})
+
+
+def _joined(asked: Arguments, inputs: Arguments | None) -> Arguments:
+    """Return arguments of a tool together with its inputs, among which none of them may stand."""
+    if twice := asked.keys() & (inputs or {}).keys():
+        raise ScenarioError(f"{min(twice)} is an argument of the tool; give it as such and not among inputs")
+    return asked | (inputs or {})
 
 
 def search(
-    model: str, cluster: Inputs, global_batch_size: int, sequence_length: int = 4096, rows: int = 5
+    model: str,
+    cluster: Inputs,
+    global_batch_size: float | str,
+    sequence_length: float | str = 4096,
+    rows: int = 5,
 ) -> dict[str, Any]:
     """List parallel layouts of a model on a cluster ({"accelerators": 512, "accelerator": "h100_sxm"}), best first."""
     asked = {"sequence_length": sequence_length, **cluster}
-    layouts = fk.search(model, asked, global_batch_size=global_batch_size, assume=True).collect()
+    batch = float(quantity("global_batch_size").check(global_batch_size))
+    layouts = fk.search(model, asked, global_batch_size=batch, assume=True).collect()
     shown = layouts.head(_rows(rows)).to_dicts()
     cited = _cited(("architectures", model), ("accelerators", cluster.get("accelerator")), ("training_runs", None))
     ends = _ends(shown[0]) if shown else {}
@@ -217,8 +233,7 @@ def audit(document: str | None = None, verdict: str | None = None, claim: str | 
 
 def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
-    kind = next((kind for kind, (of, *_) in KINDS.items() if of == name.strip().lower()), None)
-    key = (kind and known_key(kind, key)) or key
+    key = _key(name, key)
     sources, frame = fk.sources(name, key), fk.table(name)
     if key is not None:
         frame = frame.filter(pl.any_horizontal(pl.col(pl.String) == key))
@@ -326,8 +341,14 @@ def _cited(*rows: tuple[str, Any]) -> list[dict[str, Any]]:
     for table, key in rows:
         columns = ["source", "citation", "url", *(["locator"] if key else []), "licence"]
         with suppress(UnknownName):  # a model from a file has no row
-            frames.append(fk.sources(table, key).select(columns))
+            frames.append(fk.sources(table, _key(table, key)).select(columns))
     return pl.concat(frames, how="diagonal").unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
+
+
+def _key(name: str, key: str | None) -> str | None:
+    """Return the key of a row of a table, found by any of its names."""
+    kind = next((kind for kind, (of, *_) in KINDS.items() if of == resource_of(name)["name"]), None)
+    return (kind and known_key(kind, key)) or key
 
 
 def _step_sources(steps: pl.DataFrame) -> list[dict[str, str]]:

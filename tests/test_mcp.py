@@ -84,13 +84,14 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
         ("plan", {"model": "deepseek_v3", "as_run": True}), "", "2,048 NVIDIA H800",
     ),
     "How do I serve Llama 3 70B at 20 requests per second?": (
-        ("serve", {"model": "llama3_70b", "load": 20, "tpot": "100 ms", "inputs": {"pue": 1.2}}), "tpot_s", (0.0, 0.1),
+        ("serve", {"model": "llama3_70b", "load": "20/s", "tpot": 0.1, "inputs": {"pue": 1.2}}), "tpot_s", (0.0, 0.1),
     ),
     "Which layout is best for Llama 3 8B on 64 H100?": (
         ("search", {"model": "llama3_8b", "cluster": NODES, "global_batch_size": 128}), "0.tensor_parallel", 1,
     ),
     "Does GPT-3 fit on 64 H100?": (
-        ("search", {"model": "gpt3_175b", "cluster": NODES, "global_batch_size": 64}), "0.memory_peak_bytes",
+        ("search", {"model": "GPT-3 175B", "cluster": {**NODES, "accelerator": "H100"}, "global_batch_size": "64"}),
+        "0.memory_peak_bytes",
         (4e10, 8e10),
     ),
     "Which published claims are wrong?": (("audit", {"verdict": "disagrees"}), "0.verdict", "disagrees"),
@@ -113,11 +114,18 @@ QUESTIONS: dict[str, tuple[Call, str, Any]] = {
     ),
     "How was Llama 3.1 405B trained?": (rows("runs", "llama_3_1_405b"), "0.accelerators", 16384),
     "How do I split 64 H100 between rollouts and training of an 8B model?": (
-        ("post_train", {"model": "llama3_8b", "accelerators": 64, "inputs": {"output_tokens": 1000}}),
+        (
+            "post_train",
+            {"model": "llama3_8b", "accelerators": "64", "chips": ["H100"], "inputs": {"output_tokens": 1000}},
+        ),
         "step_s", (1, 600),
     ),
     "What does a year of serving an 8B model after GRPO cost?": (
-        ("life", {"model": "llama3_8b", "post_train": {"accelerators": 64}, "serve": {"load": 20}}), "2.usd",
+        (
+            "life",
+            {"model": "llama3_70b", "post_train": {"model": "llama3_8b", "accelerators": 64}, "serve": {"load": 20}},
+        ),
+        "2.usd",
         (1e4, 1e6),
     ),
     "How uncertain is the MTBF of an accelerator?": (rows("ranges", "accelerator_mtbf_s"), "0.low", (8e7, 1.3e8)),
@@ -150,6 +158,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "post_train": ({"model": "llama3_8b", "accelerators": 8, "inputs": {"lora": 8}}, "nearest is 'lora_rank'"),
     "life": ({"model": "llama3_8b", "post_train": {"gpus": 64}}, "no argument of post_train 'gpus'"),
     "serve": ({"model": "llama3_70b", "load": 20, "chip": "b200"}, "no argument 'chip'; nearest is 'chips'"),
+    "serve ": ({"model": "llama3_70b", "load": 20, "trace": "trace.csv"}, "load and trace contradict each other"),
+    "serve  ": ({"model": "llama3_70b", "inputs": {"load": 20}}, "load is an argument of the tool"),
 }
 EXACT = {"training_flop", "rental_cost_usd", "compute_optimal_tokens"}
 
@@ -159,7 +169,8 @@ def session() -> dict[str, Any]:
     async def asked() -> dict[str, Any]:
         async with Client(mcp.server()) as client:
             answers = {question: await client.call_tool(*call) for question, (call, *_) in QUESTIONS.items()}
-            answers |= {tool: await client.call_tool(tool, arguments) for tool, (arguments, _) in REFUSED.items()}
+            for tool, (arguments, _) in REFUSED.items():
+                answers[tool] = await client.call_tool(tool.strip(), arguments)
             uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
             for uri in (*uris, "factorykit://tables/accelerators", "factorykit://notebooks/00-start"):
                 answers[uri] = (await client.read_resource(uri)).contents[0].text

@@ -11,11 +11,12 @@ from typing import Any, Final
 import polars as pl
 
 from factorykit.core import units, validation
-from factorykit.core.errors import ScenarioError, short_repr, warn
+from factorykit.core.errors import ScenarioError, nearest, short_repr, warn
 from factorykit.core.vocabulary import quantity
+from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.model.performance import source_terms
-from factorykit.model.performance.run_cells import MAX_NUMBER, NEEDED, NUMERIC, TEXTS
+from factorykit.model.performance.run_cells import COLUMNS, MAX_NUMBER, NEEDED, NUMERIC, TEXTS
 
 GIB: Final = 2.0**30
 MEASURED: Final = {
@@ -30,6 +31,8 @@ MEASURED: Final = {
 unit is read, and the unit in that of the quantity."""
 MAX_COLUMNS_SHOWN: Final = 8
 """Columns of a frame that a message lists."""
+MAX_LISTED: Final = 5
+"""Columns or rows that a warning lists."""
 
 
 def tidied(rows: Any) -> pl.DataFrame:
@@ -56,7 +59,19 @@ def tidied(rows: Any) -> pl.DataFrame:
     texts = [name for name in read if name in TEXTS or not frame.schema[name].is_numeric()]
     frame = frame.with_columns(pl.col(texts).cast(pl.String, strict=False).str.strip_chars())
     _warn_of_unread(frame)
+    _warn_of_unknown(frame)
     return frame
+
+
+def _warn_of_unknown(frame: pl.DataFrame) -> None:
+    """Warn of columns that are not read, with the nearest that is."""
+    known = sorted({*table("training_runs").collect_schema(), *COLUMNS, *MEASURED})
+    unknown = [name for name in frame.columns if name not in known]
+    near = [(name, nearest(name.lower(), known, 0.7)) for name in unknown[:MAX_LISTED]]
+    listed = [f"{short_repr(name)} (nearest is {close!r})" if close else short_repr(name) for name, close in near]
+    listed += [f"{len(unknown) - MAX_LISTED} more"] if len(unknown) > MAX_LISTED else []
+    if listed:
+        warn(f"columns that the table training_runs does not have are not read: {', '.join(listed)}")
 
 
 def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr:

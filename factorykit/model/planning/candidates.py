@@ -75,6 +75,7 @@ def default_counts(fixed: Mapping[str, Any]) -> list[float]:
     deadline are chosen from the same candidates.
     """
     low, work_s, domain = _least(fixed)
+    low = min(low, MAX_COUNT)
     high = min(max(work_s / MIN_RUN_S, 16.0 * low), MAX_COUNT)
     powers = range(math.floor(math.log2(low)) - 3, math.ceil(math.log2(high)) + 1)
     counts = {step * 2.0**power for power in powers for step in COUNT_STEPS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ import polars as pl
 from factorykit.core import validation
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, unknown_name_message
+from factorykit.core.units import parse
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify, known_key
 from factorykit.data.tables import table
@@ -73,13 +75,15 @@ class Limits:
         Raises
         ------
         ScenarioError
-            If a deadline or a power has no unit.
+            If a deadline or a power has no unit, or a limit is a date.
         """
-        for name, (unit, size) in LIKELY_UNITS.items():
-            number = as_number(limits.get(name))
-            if number is not None:
+        for name, given in limits.items():
+            if re.match(r"\d{4}-\d\d?-\d", str(given)):
+                raise ScenarioError(f"{name} = {given} is a date; give a duration, such as '60 d'")
+            if name in LIKELY_UNITS and re.fullmatch(r"[-+]?[\d.,_]+(e[-+]?\d+)?", str(given).strip()):
+                (unit, size), number = LIKELY_UNITS[name], parse(quantity(LIMITS[name]), str(given))
                 likely = number / size if number >= size / 100.0 else number
-                raise ScenarioError(f"{name} = {limits[name]!r} has no unit; give '{likely:g} {unit}'")
+                raise ScenarioError(f"{name} = {given!r} has no unit; give '{likely:g} {unit}'")
         read = {
             LIMITS[name]: quantity(LIMITS[name]).check(given) for name, given in limits.items() if given is not None
         }
@@ -216,14 +220,6 @@ def check_no_results(given: Collection[str]) -> None:
         for name in names.split():
             if name in given:
                 raise ScenarioError(f"{name} is not an input of a plan; give {argument} instead")
-
-
-def as_number(given: object) -> float | None:
-    """Return a number or a text of digits alone as a number, anything else as None."""
-    try:
-        return float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
 
 
 def limits_of(given: dict[str, Any], **limits: Any) -> Limits:
@@ -379,8 +375,8 @@ def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_day
 
 
 def _rounded(ratio: pl.Expr) -> pl.Expr:
-    """Return a ratio as text with three digits, without decimals from a hundred on."""
-    rounded = ratio.round_sig_figs(3)
+    """Return a ratio above 1 as text with three digits, without decimals from a hundred on."""
+    rounded = ratio.round_sig_figs(3).clip(1.01)
     digits = rounded.cast(pl.String)
     return pl.when(rounded < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
 

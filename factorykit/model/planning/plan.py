@@ -15,16 +15,7 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from factorykit.core import text_io
-from factorykit.core.errors import (
-    MAX_LINE,
-    MissingQuantity,
-    ScenarioError,
-    UnknownName,
-    nearest,
-    short_repr,
-    unknown_name_message,
-    warn,
-)
+from factorykit.core.errors import MAX_LINE, MissingQuantity, ScenarioError, UnknownName, unknown_name_message, warn
 from factorykit.core.validation import as_list, boolean, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
@@ -184,26 +175,12 @@ def plan(
     >>> found.best["wall_days"].item() <= 30.0
     True
     """
+    asked = {name: value for name, value in locals().items() if name not in ("model", "as_run", "given")}
+    asked |= {name: [*as_list(name, value)] for name, value in asked.items() if isinstance(value, Iterator)}
+    usual = {"tiers": "one", "draws": DRAWS, "seed": 0}
+    absent = {name for name, value in asked.items() if value is None or (name in usual and value == usual[name])}
+    asked = {name: value for name, value in asked.items() if name not in absent}
     model = LARGEST if isinstance(model, str) and model.strip().lower() == LARGEST else model
-    asked = {
-        "tokens": tokens,
-        "chips": chips,
-        "counts": counts,
-        "deadline": deadline,
-        "budget": budget,
-        "power": power,
-        "acquire": acquire,
-        "sites": sites,
-        "tiers": None if strings("tiers", tiers) == ("one",) else tiers,
-        "offers": offers,
-        "objective": objective,
-        "using": using,
-        "calibration": calibration,
-        "framework": framework,
-        "draws": None if draws == DRAWS else draws,
-        "seed": seed or None,
-    }
-    asked = {name: _as_list(value) for name, value in asked.items() if value is not None}
     if boolean("as_run", as_run):
         asked, given = _as_published(model, asked, given)
     request, checked = _read(model, asked, given)
@@ -298,11 +275,6 @@ def _warn_of_unused(request: Request, given: set[str]) -> None:
     warn_of_idle({name: values.get(name) for name in sorted(given)}, ("a plan",))
 
 
-def _as_list(given: Any) -> Any:
-    """Return an iterator as a list, anything else unchanged."""
-    return list(as_list("plan", given)) if isinstance(given, Iterator) else given
-
-
 def _objective(name: str) -> str:
     name = quantity(name).name
     results = dict.fromkeys(("accelerators", *(result for way in WAYS for result in outputs(way))))
@@ -311,14 +283,12 @@ def _objective(name: str) -> str:
     return name
 
 
-def _chips(chips: tuple[str, ...] | None, values: dict[str, Any]) -> tuple[str, ...]:
+def _chips(chips: tuple[str, ...], values: dict[str, Any]) -> tuple[str, ...]:
     """Return the accelerators to choose from, and take a given one out of the values."""
     name = values.pop("accelerator", None)
-    if chips is None:
-        return _listed_chips() if name is None else (identify("accelerator", name),)
-    if not chips:
-        raise ScenarioError("chips are empty; give at least one, such as 'h100_sxm'")
-    return chips
+    if chips:
+        return chips
+    return _listed_chips() if name is None else (identify("accelerator", name),)
 
 
 def _listed_chips() -> tuple[str, ...]:
@@ -569,16 +539,14 @@ def read_run(path: str | Path) -> dict[str, Any]:
         raise ScenarioError(f"{path}: {error}") from None
     given = arguments.pop("given", {})
     if not isinstance(given, dict):
-        raise ScenarioError(f"{path}: given = {short_repr(given)} is no table; write [given] above quantities")
+        raise ScenarioError(f"{path}: given = {str(given)[:MAX_LINE]} is no table; write [given] above quantities")
     if twice := sorted(arguments.keys() & given.keys()):
         raise ScenarioError(f"{path} gives {twice[0]} twice, above [given] and under it; remove one")
     arguments |= given
     if "model" not in arguments:
         raise ScenarioError(f"{path} names no model; write model = 'llama3_70b'")
     known = [name for name in inspect.signature(plan).parameters if name != "given"]
-    for name in arguments:
-        if name not in known and name not in vocabulary():
-            close = nearest(name, [*known, *vocabulary()])
-            hint = f"; nearest is {close!r}" if close else ""
-            raise UnknownName(f"{path}: {short_repr(name)} is no argument of plan and no quantity{hint}")
+    if unknown := [name for name in arguments if name not in (*known, *vocabulary())]:
+        message = unknown_name_message("argument of plan or quantity", unknown[0], [*known, *vocabulary()])
+        raise UnknownName(f"{path}: {message}")
     return arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -348,27 +348,19 @@ def _basis(why: str) -> tuple[str, str, str]:
     return basis, "", source
 
 
-def _chances(plan: Plan) -> dict[str, float]:
-    """Return the share of draws in which the best plan keeps a limit."""
-    best, limits = plan.best.row(0, named=True), plan.request.limits
-    drawn = plan.draws.filter(plan=best["plan"])
-    allowed = {
-        "deadline": (pl.col("wall_days") * SECONDS_PER_DAY, limits.deadline_s),
-        "budget": (pl.max_horizontal("run_cost_usd", pl.lit(best.get("capital_usd") or 0.0)), limits.budget_usd),
-    }
-    kept = {name: (result <= limit).mean() for name, (result, limit) in allowed.items() if limit is not None}
-    return dict.fromkeys(allowed) | (drawn.select(**kept).row(0, named=True) if kept else {})  # type: ignore[return-value]
+def _chances(plan: Plan) -> dict[str, float | None]:
+    """Return the share of draws in which the best plan keeps a limit; power is not drawn."""
+    best = plan.best.row(0, named=True)
+    drawn = plan.draws.filter(plan=best["plan"]).with_columns(capital_usd=pl.lit(best.get("capital_usd") or 0.0))
+    ratios = limit_ratios(drawn, replace(plan.request.limits, facility_power_w=None))
+    kept = drawn.select(**{name: (ratio <= 1.0).mean() for name, ratio in ratios.items()})
+    return {"power": None} | (kept.row(0, named=True) if ratios else {})
 
 
 def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     """Return the row of a requested limit: the better plan that a little more of it allows."""
-    limits = plan.request.limits
-    used = {
-        "deadline": best["wall_days"] * SECONDS_PER_DAY,
-        "budget": max(best["run_cost_usd"], best.get("capital_usd") or 0.0),
-        "power": best["facility_power_w"],
-    }[name]
-    field = LIMITS[name]
+    limits, field = plan.request.limits, LIMITS[name]
+    used = plan.best.select(limit_ratios(plan.plans, Limits(**{field: 1.0}))[name]).item()
     allowed, (unit, size) = getattr(limits, field), UNITS[name]
     if allowed is None:
         return name, None, used, False, f"1 {unit}", 0.0, 0.0, None

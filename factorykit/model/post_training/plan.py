@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
-from factorykit.core.validation import one_of
 from factorykit.core.vocabulary import quantity
-from factorykit.data.identifiers import identify
 from factorykit.engine.evaluate import evaluate
+from factorykit.engine.unused import warn_of_shared
 from factorykit.formulas import post_training as formulas
 from factorykit.model.post_training.predict import TIMES, predicted
 from factorykit.model.post_training.rows import LAYOUT, OFFLINE, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
-from factorykit.model.scenario.accelerators import accelerator as specification
-from factorykit.model.serving.plan import named_model
+from factorykit.model.scenario.accelerators import own_chips, title_of
+from factorykit.model.serving.plan import named_model, on_each_chip
 from factorykit.model.serving.points import ALGORITHMS, FORMATS, word_of
 
+if TYPE_CHECKING:
+    from factorykit.model.scenario.scenario import Scenario
+
+PRICE: Final = "rental_usd_per_accelerator_h"
+PRECISIONS: Final = {name: FORMATS[name] for name in ("bf16", "fp8")}
 WIDTHS: Final = tuple(float(2**power) for power in range(6))
 """Tensor parallelism of a rollout replica."""
 TRAINERS: Final = (1.0, 2.0, 3.0, *(part * 2.0**power for power in range(18) for part in range(4, 8)))
@@ -37,15 +42,18 @@ class PostTrainingPlan:
     best
         The first row of ``candidates`` by column.
     candidates
-        One row a split and width of rollout replicas: those that fit in memory first (``fits`` is 1, and 0.5 where
-        buffers may exceed it), then by step time.
+        One row a chip, split and width of rollout replicas: those that fit in memory first (``fits`` is 1, and 0.5
+        where buffers may exceed it), then by cost and step time.
     trainer
         Quantities of the trainer of ``best``.
+    own
+        The chips with values of their own, by name.
     """
 
     best: dict[str, Any]
     candidates: pl.DataFrame
     trainer: Mapping[str, Any]
+    own: Mapping[str, Scenario] = field(repr=False)
 
     def __str__(self) -> str:
         """Return the plan in three lines, and a fourth where the memory of the trainer may not suffice."""
@@ -54,14 +62,16 @@ class PostTrainingPlan:
         if row["rollout_accelerators"] == 0.0:
             split = f"{row['trainer_accelerators']:,.0f} train"
         elif row["colocated"]:
-            split = f"{row['accelerators']:,.0f} take turns to generate and to train"
+            idle = row["trainer_accelerators"] - row["rollout_accelerators"]
+            aside = f" ({idle:,.0f} of them idle)" if idle else ""
+            split = f"{row['accelerators']:,.0f} take turns to generate{aside} and to train"
         seconds = [quantity("step_s").text(row[name]) for name in ("step_s", "step_low_s", "step_high_s")]
         days = [quantity("wall_days").text(row[name]) for name in ("days", "days_low", "days_high")]
         generating = f"rollouts busy {100 * row['rollout_utilization']:.0f} %, " if row["rollout_accelerators"] else ""
         tight = [] if row["fits"] == 1.0 else [f"the trainer may need {row['memory_peak_bytes'] / 1e9:,.0f} GB"]
         return "\n".join(
             [
-                f"{split} on {row['accelerator']}, step {seconds[0]} [{seconds[1]}, {seconds[2]}], "
+                f"{split} on {title_of(row['accelerator'], self)}, step {seconds[0]} [{seconds[1]}, {seconds[2]}], "
                 f"limited by {row['limited_by']}",
                 f"{generating}trainer busy {100 * row['trainer_utilization']:.0f} %",
                 f"{days[0]} [{days[1]}, {days[2]}], {row['usd']:,.0f} USD "
@@ -74,7 +84,7 @@ class PostTrainingPlan:
 def post_train(
     model: Any,
     accelerators: float | str,
-    accelerator: str = "h100_sxm",
+    chips: str | Scenario | Iterable[str | Scenario] | None = None,
     *,
     algorithm: str = "grpo",
     steps: float | str = 500.0,
@@ -97,8 +107,9 @@ def post_train(
     ----------
     model
         A known model, such as ``llama3_8b`` or ``Qwen/Qwen3-32B``, or another as for :func:`factorykit.plan`.
-    accelerators, accelerator
-        Their number and name.
+    accelerators, chips
+        Their number, and chips to choose from at least cost, by default ``h100_sxm``. Those of your own, of
+        :func:`factorykit.accelerator`, may stand among them.
     algorithm
         grpo, dapo, ppo (with a critic as large as the policy), distillation on samples of the student, or sft and dpo,
         which train on given sequences.
@@ -124,7 +135,7 @@ def post_train(
     reward_s
         Time of rewards that nothing hides [s].
     rental_usd_per_accelerator_h
-        Price; that of the tables by default.
+        Price, for all chips; that of the tables by default.
 
     Returns
     -------
@@ -151,13 +162,15 @@ def post_train(
     """
     need("numpy")
     _, shape = named_model(model)
-    words = {"accelerator": identify("accelerator", accelerator)}
-    algorithm = words["algorithm"] = word_of("algorithm", algorithm, ALGORITHMS)
-    words |= {"precision": one_of("precision", word_of("precision", precision, FORMATS), ("bf16", "fp8"))}
+    prices = {} if rental_usd_per_accelerator_h is None else {PRICE: rental_usd_per_accelerator_h}
+    names, own = own_chips(shape.get("accelerator", "h100_sxm") if chips is None else chips, prices)
+    warn_of_shared(prices, names)
+    algorithm = word_of("algorithm", algorithm, ALGORITHMS)
+    read: dict[str, Any] = {"algorithm": algorithm, "precision": word_of("precision", precision, PRECISIONS)}
     if teacher is not None and algorithm != "distillation":
         raise ScenarioError(f"teacher needs algorithm = 'distillation', got {algorithm!r}")
     passes = PASSES[algorithm] * (1.0 if teacher is None else _active(named_model(teacher)[1]) / _active(shape))
-    read = {"batch": float(quantity("global_batch_size").check(samples if batch is None else batch))}
+    read["batch"] = float(quantity("global_batch_size").check(samples if batch is None else batch))
     read["steps"] = float(quantity("training_steps").check(steps))
     given = {"accelerators": accelerators, "rollout_samples": samples}
     given |= {"input_tokens": input_tokens, "output_tokens": output_tokens}
@@ -181,32 +194,21 @@ def post_train(
         raise ScenarioError(
             f"batch = {read['batch']:,.0f} must be at most samples = {read['rollout_samples']:,.0f}, those of a step"
         )
-    candidates, reasons = [], ["rollouts and training off policy need an accelerator each; give policy_lag_steps = 0"]
-    for trainers, rollouts in _splits(read, algorithm):
-        try:
-            candidates += _candidates(shape, words, trainers, rollouts, read)
-        except ScenarioError as error:
-            reasons.append(str(error))
-    if not candidates:
-        raise ScenarioError(f"no split of {read['accelerators']:,.0f} {words['accelerator']} works: {reasons[-1]}")
-    outputs = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
-    price = {} if rental_usd_per_accelerator_h is None else {outputs[1]: rental_usd_per_accelerator_h}
-    unit = evaluate({**specification(words["accelerator"]), **price}, outputs, assume=True)
-    frame = pl.DataFrame([_summed(row, words, read, unit) for row in candidates])
-    frame = frame.sort("fits", "step_s", "trainer_accelerators", descending=[True, False, False], maintain_order=True)
-    best = frame.row(0, named=True)
-    trainers = {row["trainer_accelerators"]: row["trainer"] for row in candidates}
-    return PostTrainingPlan(best, frame, trainers[best["trainer_accelerators"]])
+    specified = {name: own.get(name, {"accelerator": name}) for name in names}
+    rows = [*chain(*on_each_chip(names, lambda name: _on_chip(name, specified[name], shape, read, prices)))]
+    rows.sort(key=lambda row: (-row["fits"], *(row[name] for name in ("usd", "step_s", "trainer_accelerators"))))
+    trainers = [row.pop("trainer") for row in rows]
+    return PostTrainingPlan(rows[0], pl.DataFrame(rows), trainers[0], own)
 
 
 def _active(shape: Mapping[str, Any]) -> float:
     return float(evaluate(shape, "active_parameters", assume=True)["active_parameters"])
 
 
-def _splits(read: dict[str, float], algorithm: str) -> Iterator[tuple[float, float]]:
+def _splits(read: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
     """Yield accelerators of the trainer and of rollouts: all for both on policy, otherwise rollouts have the rest."""
     count = read["accelerators"]
-    if algorithm in OFFLINE:
+    if read["algorithm"] in OFFLINE:
         yield count, 0.0
     elif read["policy_lag_steps"] == 0.0:
         yield count, count
@@ -214,12 +216,28 @@ def _splits(read: dict[str, float], algorithm: str) -> Iterator[tuple[float, flo
         yield from ((part, count - part) for part in TRAINERS if part < count)
 
 
+def _on_chip(
+    name: str, specified: Mapping[str, Any], shape: Mapping[str, Any], read: Mapping[str, Any], price: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the candidates of all splits on a chip with days, money and energy."""
+    candidates, reasons = [], ["rollouts and training off policy need an accelerator each; give policy_lag_steps = 0"]
+    for trainers, rollouts in _splits(read):
+        try:
+            candidates += _candidates(shape, specified, trainers, rollouts, read)
+        except ScenarioError as error:
+            reasons.append(str(error))
+    if not candidates:
+        raise ScenarioError(f"no split of {read['accelerators']:,.0f} {name} works: {reasons[-1]}")
+    unit = evaluate({**specified, **price}, ("facility_power_per_accelerator_w", PRICE), assume=True)
+    return [{"accelerator": name, **_summed(row, read, unit)} for row in candidates]
+
+
 def _candidates(
-    shape: Mapping[str, Any], words: Mapping[str, str], trainers: float, rollouts: float, read: Mapping[str, float]
+    shape: Mapping[str, Any], specified: Mapping[str, Any], trainers: float, rollouts: float, read: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the predicted candidates of one split, by width of the rollout replicas."""
     step = {name: read[name] for name in ("policy_lag_steps", "tool_wait_s", "reward_s", "lora_rank", "forward_passes")}
-    step["trained_models"] = 2.0 if words["algorithm"] == "ppo" else 1.0
+    step["trained_models"] = 2.0 if read["algorithm"] == "ppo" else 1.0
 
     def busy(width: float) -> float:
         """Return the accelerators of whole replicas; the others are idle."""
@@ -228,8 +246,8 @@ def _candidates(
     def candidate(width: float, layout: Mapping[str, float]) -> Step:
         return step_of(
             shape,
-            words["accelerator"],
-            words["precision"],
+            specified,
+            read["precision"],
             trainer_accelerators=trainers,
             rollout_accelerators=busy(width),
             rollout_tensor_parallel=width,
@@ -250,28 +268,25 @@ def _candidates(
     ]
     fitting = [row for row in rows if row["requests_in_memory"] >= 1.0 or not rollouts]
     if not fitting:
-        least, room = rows[-1]["served_weight_bytes"], ROLLOUT_MEMORY_SHARE * memory_of(words["accelerator"])
+        least, room = rows[-1]["served_weight_bytes"], ROLLOUT_MEMORY_SHARE * memory_of(specified)
         raise ScenarioError(
             f"weights and the cache of one sample take more than the {room / 1e9:,.0f} GB that rollouts may fill on a "
-            f"{words['accelerator']}: the weights alone {least / 1e9:,.0f} GB on {max(steps):.0f} of them; give more "
-            "accelerators or precision = 'fp8'"
+            f"{specified['accelerator']}: the weights alone {least / 1e9:,.0f} GB on {max(steps):.0f} of them; give "
+            "more accelerators or precision = 'fp8'"
         )
     return fitting
 
 
-def _summed(
-    row: dict[str, Any], words: dict[str, str], read: dict[str, float], unit: dict[str, float]
-) -> dict[str, Any]:
+def _summed(row: Mapping[str, Any], read: Mapping[str, Any], unit: Mapping[str, float]) -> dict[str, Any]:
     """Return the columns of a candidate: use and memory of both sides, days, money and energy."""
     seconds, count = row["step_s"], read["accelerators"]
     days = {f"days{bound}": read["steps"] * row[f"step{bound}_s"] / SECONDS_PER_DAY for bound in ("", "_low", "_high")}
-    hourly = count * unit["rental_usd_per_accelerator_h"] * 24.0
+    hourly = count * unit[PRICE] * 24.0
     cached = row["running_requests"] * row["request_kv_bytes"] / max(row["rollout_tensor_parallel"], 1.0)
     return {
-        "accelerator": words["accelerator"],
         "accelerators": count,
         **{name: row[name] for name in ("trainer_accelerators", "rollout_accelerators")},
-        "colocated": row["rollout_accelerators"] == count,
+        "colocated": row["rollout_accelerators"] > 0.0 and read["policy_lag_steps"] == 0.0,
         "rollout_tensor_parallel": row["rollout_tensor_parallel"],
         **{name: row[name] for name in (*LAYOUT, "step_s", "step_low_s", "step_high_s", *TIMES[:-1])},
         "rollout_utilization": formulas.rollout_utilization(row["rollout_s"], seconds),
@@ -283,10 +298,11 @@ def _summed(
         **days,
         **{name.replace("days", "usd"): value * hourly for name, value in days.items()},
         "mwh": days["days"] * 24.0 * count * unit["facility_power_per_accelerator_w"] / 1e6,
+        "trainer": row["trainer"],
     }
 
 
-def _limit(row: dict[str, Any]) -> str:
+def _limit(row: Mapping[str, Any]) -> str:
     """Return the part of the step that takes longest, and of rollouts what decides their number of decode steps."""
     training = row["log_probability_s"] + row["policy_update_s"]
     parts = {

@@ -53,7 +53,7 @@ def read_step(row: Mapping[str, Any]) -> Step:
     share = gpus if off == 0.0 else gpus / 2.0
     rollouts, accelerator = number_in(row, "rollout_gpus", share), str(chip(section)["accelerator"])
     algorithm = word_of("algorithm", row.get("algorithm"), ALGORITHMS, OTHER)
-    least = evaluate(shape, ("parameters",))["parameters"] * WEIGHTS / memory_of(accelerator)
+    least = evaluate(shape, ("parameters",))["parameters"] * WEIGHTS / memory_of({"accelerator": accelerator})
     layout = re.findall(r"\d+", str(row.get("generation_tp_pp") or 2 ** max(math.ceil(math.log2(least)), 0)))
     if not layout or not 1.0 <= float(layout[0]) <= rollouts:
         given = row.get("generation_tp_pp")
@@ -65,7 +65,7 @@ def read_step(row: Mapping[str, Any]) -> Step:
     complete = len(degrees) == len(LAYOUT) and "".join(degrees).isdigit()
     step = step_of(
         shape,
-        accelerator,
+        {"accelerator": accelerator},
         "fp8" if re.search("(?i)fp8", f"{section} {row.get('precision')}") else "bf16",
         trainer_accelerators=number_in(row, "trainer_gpus", share),
         rollout_accelerators=rollouts,
@@ -84,7 +84,7 @@ def read_step(row: Mapping[str, Any]) -> Step:
 
 def step_of(
     shape: Mapping[str, Any],
-    accelerator: str,
+    specified: Mapping[str, Any],
     precision: str,
     *,
     trainer_accelerators: float,
@@ -98,12 +98,13 @@ def step_of(
 ) -> Step:
     """Return a step of a model by its layout; ``lengths`` are the mean prompt and sample, and the limit of a sequence.
 
-    The trainer packs samples into sequences of the limit. Without ``trainer_layout`` it has the fastest one that fits;
-    without ``rollout_tensor_parallel`` there is no rollout.
+    ``specified`` has the name of the chip, and values of its own. The trainer packs samples into sequences of the
+    limit. Without ``trainer_layout`` it has the fastest one that fits; without ``rollout_tensor_parallel`` there is no
+    rollout.
     """
     prompt, answer, limit = lengths
     packed = batch * (prompt + answer) / limit
-    trainer = {**shape, "accelerator": accelerator, "accelerators": trainer_accelerators}
+    trainer = {**shape, **specified, "accelerators": trainer_accelerators}
     trainer |= {"precision": precision, "lora_rank": step.pop("lora_rank", 0.0), "sequence_length": limit}
     trainer |= {"micro_batch_size": 1.0, "recompute": "full", "zero_stage": 1.0}
     trainer |= trainer_layout or fastest_layout(trainer, packed)
@@ -113,8 +114,8 @@ def step_of(
     own = {**step, "optimizer_updates": max(samples / batch, 1.0)}
     if not rollout_tensor_parallel:
         return Step(None, trainer, own)
-    specification = chip(accelerator)
-    rollout = {**shape, **hardware(specification, precision)}
+    physical = hardware({**chip(specified["accelerator"]), **specified}, precision)
+    rollout = {**shape, **physical, **{name: specified[name] for name in physical if name in specified}}
     rollout |= {"kv_bytes_per_element": 2.0, "serving_memory_share": ROLLOUT_MEMORY_SHARE}
     rollout |= {"tensor_parallel": rollout_tensor_parallel, "input_tokens": prompt, "output_tokens": answer}
     rollout |= {"rollout_samples": samples, "rollout_accelerators": rollout_accelerators}
@@ -129,7 +130,7 @@ def fastest_layout(trainer: Mapping[str, Any], sequences: float) -> dict[str, fl
     choices = {"virtual_stages": [1.0], "schedule": ["1f1b"]}
     best = search(trainer, trainer, global_batch_size=batch, choices=choices, assume=True).head(1).collect()
     if best.is_empty():
-        memory = f"{memory_of(str(trainer['accelerator'])) / 1e9:,.0f} GB"
+        memory = f"{memory_of(trainer) / 1e9:,.0f} GB"
         raise ScenarioError(
             f"the trainer fits on no layout of {count:,.0f} {trainer['accelerator']} of {memory} each; give more "
             "accelerators, shorter sequences or lora_rank"
@@ -137,6 +138,6 @@ def fastest_layout(trainer: Mapping[str, Any], sequences: float) -> dict[str, fl
     return {name: float(best[name].item()) for name in LAYOUT}
 
 
-def memory_of(accelerator: str) -> float:
+def memory_of(specified: Mapping[str, Any]) -> float:
     """Return the memory of an accelerator [byte]."""
-    return float(chip(accelerator)["accelerator_memory_bytes"])
+    return float({**chip(specified["accelerator"]), **specified}["accelerator_memory_bytes"])

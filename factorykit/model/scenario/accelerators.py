@@ -77,7 +77,7 @@ def accelerator(
     return Scenario.sourced(title, {"accelerator": key, **quantities}, sources)
 
 
-def own_chips(chips: Any, given: Collection[str] = ()) -> tuple[tuple[str, ...] | None, dict[str, Scenario]]:
+def own_chips(chips: Any, given: Collection[str] = ()) -> tuple[tuple[str, ...], dict[str, Scenario]]:
     """Return the names of chips, and those of an :func:`accelerator` with values of its own by its name.
 
     Quantities that are ``given`` for all chips cannot be among the values of one.
@@ -86,7 +86,7 @@ def own_chips(chips: Any, given: Collection[str] = ()) -> tuple[tuple[str, ...] 
     ('mine', 'h100_sxm')
     """
     if chips is None:
-        return None, {}
+        return (), {}
     named: dict[str, Any] = {}
     for chip in (chips,) if isinstance(chips, (str, Scenario)) else as_list("chips", chips):
         name = own_name(chip) if isinstance(chip, Scenario) else identify("accelerator", string("one of chips", chip))
@@ -95,6 +95,8 @@ def own_chips(chips: Any, given: Collection[str] = ()) -> tuple[tuple[str, ...] 
             raise ScenarioError(f"two of the chips are named {name!r}; give fk.accelerator a name, 'mine', and like=…")
         if twice := specified.keys() & set(given):
             raise ScenarioError(f"{min(twice)} is given for {name} and for all chips; give one of them")
+    if not named:
+        raise ScenarioError("chips are empty; give at least one, such as 'h100_sxm'")
     return tuple(named), {name: chip for name, chip in named.items() if isinstance(chip, Scenario)}
 
 
@@ -109,4 +111,5 @@ def own_name(chip: Scenario) -> str:
 def title_of(key: str, request: Any) -> str:
     """Return the name of a chip of a plan for readers, and whether it has values of its own."""
     name = chips()[key]["name"] if key in chips() else request.own[key].label
-    return name + OWN_VALUES * (key in chips() and (key in request.own or request.has_own_values))
+    has_own_values = key in request.own or getattr(request, "has_own_values", False)
+    return name + OWN_VALUES * (key in chips() and has_own_values)

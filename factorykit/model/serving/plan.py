@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
@@ -33,6 +34,7 @@ from factorykit.model.serving.trace import Trace
 if TYPE_CHECKING:
     from factorykit.model.scenario.scenario import Scenario
 
+Found = TypeVar("Found")
 SIZES: Final = (1, 2, 4, 8)
 """Accelerators of a worker, or of a stage of its pipeline: those of one node."""
 STAGES: Final = (1, 2, 4, 8)
@@ -62,6 +64,8 @@ SPECIFICATIONS: Final = (
     *("scale_up_domain", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
 )
 SHAPE: Final = ("requests_per_s", "input_tokens", "output_tokens")
+DEMANDS: Final = {"load": SHAPE[0], SHAPE[0]: SHAPE[0], "users": "serving_users", "fleet": "accelerators"}
+"""Ways to state the load, and their quantities."""
 PRICES: Final = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
 STEP: Final = ("decode_attention_s", "accepted_tokens")
 MAX_LOAD_SHARE: Final = 0.9
@@ -174,8 +178,9 @@ class ServingPlan(Plotted):
             following = f"each next {middle:.1f} ms [{low:.1f}, {high:.1f}], "
         workers = f"{row['replica_accelerators']:.0f} ({_layout(row, '')})"
         if row["prefill_workers"]:
+            ending = "s" * (row["decode_workers"] > 1)
             workers = f"{row['prefill_workers']:.0f} prefill ({_layout(row, 'prefill_')}) and "
-            workers += f"{row['decode_workers']:.0f} decode workers ({_layout(row, '')})"
+            workers += f"{row['decode_workers']:.0f} decode worker{ending} ({_layout(row, '')})"
         likely = f", limits kept with {100 * row['limit_probability']:.0f} %" if row["limit_probability"] < 1.0 else ""
         if row["expected_cost_ratio"] > NOTICEABLE_COST:
             likely += f", expected cost {row['expected_cost_ratio']:.2f} times this"
@@ -284,19 +289,17 @@ def serve(
     >>> plan.breaks, plan.best["tpot_s"] <= 0.025
     ((), True)
     """
+    asked = {name: value for name, value in locals().items() if name not in ("model", "given") and value is not None}
     need("numpy")
-    latencies = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
-    lengths = {"input_tokens": input_tokens, "output_tokens": output_tokens}
-    words = {"engine": word_of("engine", engine, ENGINES), "format": word_of("precision", precision, FORMATS)}
-    request = _read(model, chips, (load, users, fleet), lengths, latencies, words, objective, given)
+    request = _read(model, asked, given)
     rows, memory, used = _fitting(request)
     frame, answers = _best_with_intervals(request, rows, memory)
     in_memory = request.question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve()
     assumed = pl.concat([in_memory.assumed(), answers.assumed()]).unique("quantity", maintain_order=True)
     used = used.union(CHOSEN, in_memory.resolution.used, answers.resolution.used)
-    asked = given | {name: value for chip in request.own.values() for name, value in chip.items()}
-    values = {**asked, **request.question.values}
-    warn_of_idle({name: values[name] for name in sorted(asked.keys() - used)}, ("serving",))
+    stated = given | {name: value for chip in request.own.values() for name, value in chip.items()}
+    values = {**stated, **request.question.values}
+    warn_of_idle({name: values[name] for name in sorted(stated.keys() - used)}, ("serving",))
     best = frame.row(0, named=True)
     breaks = tuple(
         f"{name} <= {limit:.4g} s: the nearest plan has {best[f'{name}_s']:.4g} s"
@@ -306,35 +309,23 @@ def serve(
     return ServingPlan(request, best, breaks, frame, assumed)
 
 
-def _read(
-    model: Any,
-    chips: Any,
-    loads: tuple[Any, Any, Any],
-    lengths: Mapping[str, Any],
-    latencies: Mapping[str, Any],
-    words: Mapping[str, str],
-    objective: str,
-    given: dict[str, Any],
-) -> Request:
-    """Return the validated request."""
-    load, users, fleet = loads
-    objective = one_of("objective", objective, OBJECTIVES)
-    if fleet is not None and objective != OBJECTIVES[0]:
+def _read(model: Any, asked: Mapping[str, Any], given: dict[str, Any]) -> Request:
+    """Return the validated request from the arguments that are given, and known quantities."""
+    objective = one_of("objective", asked.get("objective"), OBJECTIVES)
+    if "fleet" in asked and objective != OBJECTIVES[0]:
         raise ScenarioError(f"objective = {objective!r} cannot be given with fleet, whose largest load is sought")
-    if chips is not None and "accelerator" in given:
+    if "chips" in asked and "accelerator" in given:
         raise ScenarioError("chips and accelerator are the same; give one of them")
-    names, own = own_chips(given.pop("accelerator", "h200_sxm") if chips is None else chips, given)
-    if not names:
-        raise ScenarioError("chips must name at least one chip, got none")
     key, shape = named_model(model)
-    asked, demand = _demand(load, given.pop("requests_per_s", None), users, fleet)
-    for name, tokens in lengths.items():
-        asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
+    named = given.pop("accelerator", shape.get("accelerator", "h200_sxm"))
+    names, own = own_chips(asked.get("chips", named), given)
+    load, demand = _demand({**asked, **{name: given.pop(name) for name in SHAPE[:1] if name in given}})
+    load |= {name: asked.get(name, load.get(name, 1024.0)) for name in SHAPE[1:]}
     if results := sorted({"accelerators", *ANSWERS, *LIMITS.values()} & given.keys()):
         raise ScenarioError(
             f"{results[0]} is a result of serve; give load, users, fleet, ttft, tpot or a part of the layout instead"
         )
-    question = Question.read({**shape, **asked, **given}, assume=True)
+    question = Question.read({**shape, **load, **given}, assume=True)
     question.check_consistency()
     values = question.values
     if (stages := float(values.get("pipeline_parallel", 1.0))) % 1.0 or stages > max(STAGES):
@@ -344,10 +335,11 @@ def _read(
             f"serving_load_share = {share:g}: no latency includes the wait for replicas; give up to {MAX_LOAD_SHARE:g}"
         )
     warn_of_shared({name: values[name] for name in given if name in values}, names)
-    limits = _limits(latencies)
+    limits = _limits({name: asked[name] for name in LIMITS if name in asked})
     if values["output_tokens"] == 1.0 and "tpot" in limits:
         raise ScenarioError(SINGLE)
-    words = {**words, "model": key}
+    words = {"engine": word_of("engine", asked.get("engine"), ENGINES), "model": key}
+    words["format"] = word_of("precision", asked.get("precision"), FORMATS)
     return Request(question, names, own, words, limits, objective, demand, not BROUGHT.keys().isdisjoint(given))
 
 
@@ -360,7 +352,7 @@ def _limits(latencies: Mapping[str, Any]) -> dict[str, float]:
         if limit == 0.0:
             raise ScenarioError(f"{name} must be above 0 s, got {value}; give the greatest latency, or no limit")
         if limit > LONG[name] and not any(map(str.isalpha, str(value))):
-            raise ScenarioError(f"{name} = {value} without a unit: give '{value} ms' or '{value} s'")
+            raise ScenarioError(f"{name} = {value} without a unit: give '{limit:g} ms' or '{limit:g} s'")
     return limits
 
 
@@ -374,35 +366,38 @@ def named_model(model: Any) -> tuple[str, Scenario]:
     return key, architecture(key)
 
 
-def _demand(load: Any, rate: Any, users: Any, fleet: Any) -> tuple[dict[str, Any], dict[str, float]]:
+def _demand(asked: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the quantities of a load, and the users or the accelerators from which requests per second follow."""
-    asked = dict(load.quantities) if isinstance(load, Trace) else {}
-    loads = {"load": None if asked else load, "requests_per_s": rate, "users": users, "fleet": fleet}
-    given = {name: value for name, value in loads.items() if value is not None}
-    if len(given) > 1 or not (given or asked):
+    given = {name: asked[name] for name in DEMANDS if name in asked}
+    known = dict(given.pop("load").quantities) if isinstance(given.get("load"), Trace) else {}
+    if len(given) > 1 or not (given or known):
         got = " and ".join(given) or "none"
         raise ScenarioError(f"serve needs one of load (requests per second, or a trace), users and fleet, got {got}")
-    full = {"users": "serving_users", "fleet": "accelerators"}
-    found = {full.get(name, "requests_per_s"): value for name, value in given.items()}
-    if full.keys().isdisjoint(given):
-        return asked | found, {}
-    asked.pop("requests_per_s", None)
-    return asked, {name: float(quantity(name).check(value)) for name, value in found.items()}
+    found = {DEMANDS[name]: value for name, value in given.items()}
+    if not found or SHAPE[0] in found:
+        return known | found, {}
+    known.pop(SHAPE[0], None)
+    return known, {name: float(quantity(name).check(value)) for name, value in found.items()}
 
 
-def _fitting(request: Request) -> tuple[predict.Rows, pl.DataFrame, frozenset[str]]:
-    """Return the candidates of all chips that fit: to predict, with memory and prices, and the quantities used."""
+def on_each_chip(chips: Iterable[str], find: Callable[[str], Found]) -> list[Found]:
+    """Return what is found on the chips, with a warning for those that fail; raise if all do."""
     found, errors = [], []
-    for name in request.chips:
+    for name in chips:
         try:
-            found.append(_fitting_on(request, name))
+            found.append(find(name))
         except FactorykitError as error:
             errors.append(error)
     if not found:
         raise errors[0] if len(errors) == 1 else ScenarioError("; ".join(dict.fromkeys(map(str, errors))))
     for error in errors:
         warn(f"left out: {error}")
-    rows, memory, used = zip(*found, strict=True)
+    return found
+
+
+def _fitting(request: Request) -> tuple[predict.Rows, pl.DataFrame, frozenset[str]]:
+    """Return the candidates of all chips that fit: to predict, with memory and prices, and the quantities used."""
+    rows, memory, used = zip(*on_each_chip(request.chips, lambda name: _fitting_on(request, name)), strict=True)
     words, *numbers = zip(*rows, strict=True)
     together = predict.Rows([*chain.from_iterable(words)], *map(pl.concat, numbers))
     return together, pl.concat(memory).with_row_index("row"), frozenset[str]().union(*used)
@@ -419,7 +414,8 @@ def _candidates(question: Question, precision: str) -> list[pl.DataFrame]:
         layouts = layouts.filter(pl.col("attention_data_parallel") == 1)
     key = question.values["accelerator"]
     specified = {"accelerator": key, **hardware({**chip(str(key)), **question.values}, precision)}
-    requests = pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64)
+    tried = [question.values["concurrent_requests"]] if "concurrent_requests" in question.values else REQUESTS
+    requests = pl.DataFrame({"concurrent_requests": tried}).cast(pl.Float64)
     least = pl.col("attention_data_parallel") * pl.col("pipeline_parallel")
     loads = layouts.join(requests, how="cross").filter(pl.col("concurrent_requests") >= least)
     alone = pl.DataFrame([specified]).join(loads, how="cross")
@@ -433,7 +429,11 @@ def _candidates(question: Question, precision: str) -> list[pl.DataFrame]:
         fixed = pl.col(name) == question.values[name]
         both = both.filter(fixed) if name in CHOSEN else both.with_columns(pl.lit(question.values[name]).alias(name))
     if both.is_empty():
-        raise ScenarioError("no layout of one node has the given parallelism and concurrency; give others or none")
+        stated = ", ".join(f"{name} = {question.values[name]:g}" for name in CHOSEN if name in question.values)
+        raise ScenarioError(
+            f"no layout has {stated}: a worker has 1, 2, 4 or 8 accelerators, all tensor parallel, or with experts all "
+            "attention data parallel and expert parallel; give others or none"
+        )
     prompts = pl.col("concurrent_requests") * pl.col("decode_workers") / pl.max_horizontal("prefill_workers", 1.0)
     return [
         both,
@@ -497,18 +497,26 @@ def _fitting_on(request: Request, name: str) -> tuple[predict.Rows, pl.DataFrame
         recipes=apart,
         waiting=1.0,
     )
-    described = [
-        {**request.words, "chip": str(specified["accelerator"]), "mode": "disagg" if split else "agg"}
-        for split in both["prefill_separate"]
-    ]
-    counts = Counter((*(row[name] for name in FAMILY), row["mode"][:3]) for row in predict.measured()[0].words)
-    known = [counts[*(row[name] for name in FAMILY), row["mode"][:3]] for row in described]
+    words = {**request.words, "chip": str(specified["accelerator"])}
+    agg, disagg = ({**words, "mode": mode} for mode in ("agg", "disagg"))
+    described = [disagg if split else agg for split in both["prefill_separate"]]
+    known = [float(_measured_points()[_mode(row)]) for row in (agg, disagg)]
     both = both.with_columns(
-        measured_points=(pl.col("pipeline_parallel") == 1.0) * pl.Series(known, dtype=pl.Float64),
+        measured_points=(pl.col("pipeline_parallel") == 1.0) * pl.when(apart == 0.0).then(known[0]).otherwise(known[1]),
         accelerator=pl.lit(name),
         **{price: pl.lit(value) for price, value in prices.run().items()},
     )
     return predict.Rows(described, numbers[0], numbers[1], load), both, prices.resolution.used
+
+
+@cache
+def _measured_points() -> Counter[tuple[str, ...]]:
+    """Return the number of measured points of every engine, chip, model and mode."""
+    return Counter(map(_mode, predict.measured()[0].words))
+
+
+def _mode(words: Mapping[str, str]) -> tuple[str, ...]:
+    return *(words[name] for name in FAMILY), words["mode"][:3]
 
 
 def _best_with_intervals(request: Request, rows: predict.Rows, memory: pl.DataFrame) -> tuple[pl.DataFrame, Chain]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from factorykit.core import validation
-from factorykit.core.errors import DatasetError, nearest, short_repr, warn
+from factorykit.core.errors import DatasetError, warn
 from factorykit.core.vocabulary import neutral_values, quantity
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
@@ -18,9 +18,8 @@ from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.performance import memory_calibration
 from factorykit.model.performance.calibration import MAX_ERROR_FACTOR, Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
-from factorykit.model.performance.measured_steps import GIB, MEASURED, measured_step_s, positive, tidied
+from factorykit.model.performance.measured_steps import GIB, MAX_LISTED, measured_step_s, positive, tidied
 from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, TERMS, reported_bytes
-from factorykit.model.performance.run_cells import COLUMNS
 from factorykit.model.performance.software import shared_residual
 from factorykit.model.performance.training_runs import fastest_that_fit, prepared
 
@@ -29,8 +28,6 @@ MEDIAN: Final = 0.6744897501960817
 """Standard deviations that hold half of a normal distribution."""
 MAX_CONTRADICTION: Final = 0.1
 """Relative difference up to which two columns of a row agree, as their numbers are rounded."""
-MAX_LISTED: Final = 5
-"""Columns or rows that a warning lists."""
 
 
 def validate(
@@ -58,7 +55,8 @@ def validate(
         ``step_low_s`` and ``step_high_s`` [s], ``memory_peak_bytes`` [byte], ``memory_binding`` (the largest term),
         ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``expected_error``
         (the median absolute error of rows known as well as this one), ``error`` (predicted over measured, less one),
-        ``memory_error``, ``assumed`` (missing inputs that a rule filled),
+        ``memory_error``, ``assumed`` (missing inputs that a rule filled, as the interleaving of a pipeline of recent
+        software, which :func:`factorykit.evaluate` leaves out),
         ``reason`` (cause of a missing prediction; null otherwise).
 
     Raises
@@ -99,7 +97,6 @@ def validate(
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
     if not shipped:
-        _warn_of_unknown(frame)
         _warn_of_contradictions(frame)
     if calibration is None and ready.height:
         ready = ready.hstack(shared_residual(evaluate(ready, LAYOUT_FEATURES), without=None if left_out else ()))
@@ -129,17 +126,6 @@ def validate(
     if not shipped:
         _warn_of_implausible(frame, ready, result)
     return result
-
-
-def _warn_of_unknown(frame: pl.DataFrame) -> None:
-    """Warn of columns that are not read, with the nearest that is."""
-    known = sorted({*table("training_runs").collect_schema(), *COLUMNS, *MEASURED})
-    unknown = [name for name in frame.columns if name not in known]
-    near = [(name, nearest(name.lower(), known, 0.7)) for name in unknown[:MAX_LISTED]]
-    listed = [f"{short_repr(name)} (nearest is {close!r})" if close else short_repr(name) for name, close in near]
-    listed += [f"{len(unknown) - MAX_LISTED} more"] if len(unknown) > MAX_LISTED else []
-    if listed:
-        warn(f"columns that the table training_runs does not have are not read: {', '.join(listed)}")
 
 
 def _warn_of_contradictions(frame: pl.DataFrame) -> None:

@@ -131,7 +131,7 @@ export class Answer {
     const [days, dollars, power] = ["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name]));
     const bought = this.way === "own" ? ` for the run, ${this.say("capital_usd", values.capital_usd)} to buy` : "";
     const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${days}, ${dollars}${bought}, ${power}`;
-    const over = breaks && Object.entries(breaks).map(([name, ratio]) => `${rounded(ratio)} times the ${name}`);
+    const over = breaks && Object.entries(breaks).map(([name, ratio]) => `${rounded(Math.max(ratio, 1.01))} times the ${name}`);
     const sentences = [breaks ? `No plan keeps every limit. The nearest: ${plan}; it takes ${over.join(" and ")}.` : `${plan}.`];
     if (judged) {
       const { limits, ties, chances } = judged;

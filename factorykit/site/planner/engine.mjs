@@ -124,7 +124,8 @@ export class Engine {
   // The default numbers of accelerators: enough for the memory, and for a run of an hour to three years.
   defaultCounts(given) {
     const { steps, minS, most } = this.model.counts;
-    const [low, seconds, domain] = this.fewest(given);
+    const [least, seconds, domain] = this.fewest(given);
+    const low = Math.min(least, most);
     const high = Math.min(Math.max(seconds / minS, 16 * low), most);
     const counts = new Set();
     for (let power = Math.floor(Math.log2(low)) - 3; power <= Math.ceil(Math.log2(high)); power++) for (const step of steps) counts.add(step * 2 ** power);

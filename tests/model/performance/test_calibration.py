@@ -38,9 +38,10 @@ def test_five_rows_halve_the_error_of_the_others(runs, calibrated):
     assert after < 0.5 * before
 
 
-def test_rows_need_no_column_of_memory(runs):
-    own = runs.head(5).drop("mem_gib_per_gpu")
-    assert fk.calibrate(own).rows == 5
+def test_rows_need_no_column_of_memory_and_unknown_ones_are_named(runs):
+    own = runs.head(5).drop("mem_gib_per_gpu").with_columns(step_time_ms=1.0)
+    with pytest.warns(fk.FactorykitWarning, match="not read: 'step_time_ms' .nearest is 'step_time_s'"):
+        assert fk.calibrate(own).rows == 5
 
 
 @pytest.mark.parametrize("family", ["all_inn", ""])

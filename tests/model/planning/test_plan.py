@@ -6,6 +6,7 @@ import io
 import math
 import sys
 from dataclasses import replace
+from datetime import date
 
 import polars as pl
 import pytest
@@ -14,7 +15,7 @@ import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.engine import progress
 from factorykit.model.performance import run_architectures
-from factorykit.model.planning.constraints import Limits, sites
+from factorykit.model.planning.constraints import Limits, ranked, sites
 from factorykit.model.planning.summary import LITTLE_MEASURED
 
 MINE = fk.accelerator("mine", like="b200", peak_flop_per_s="3 PFLOP/s")
@@ -116,6 +117,16 @@ def test_contradicting_limits_give_the_nearest_plan_and_the_broken_limits() -> N
     assert "No plan keeps every limit" in str(found)
 
 
+def test_a_limit_exceeded_by_little_is_not_kept_in_words_either(llama: fk.Plan) -> None:
+    limits = Limits(facility_power_w=0.999 * llama.best["facility_power_w"].item())
+    assert ranked(llama.best, limits, "run_cost_usd", 90.0)["breaks"].item() == "1.01 x the power"
+
+
+def test_a_run_too_large_for_every_default_count_has_a_nearest_plan() -> None:
+    found = fk.plan("10T", deadline="90 d", chips="b200")
+    assert "deadline" in found.best["breaks"].item()
+
+
 def test_a_chip_that_lacks_a_cell_is_excluded_and_the_others_stay() -> None:
     found = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "mi355x"], counts=[64])
     assert found.plans["accelerator"].unique().to_list() == ["h100_sxm"]
@@ -144,6 +155,9 @@ def test_a_search_without_any_plan_gives_the_reason() -> None:
         ("lama3_70b", {}, "llama3_70b"),
         ("llama3_8b", {"chips": ["h1000"]}, "h100"),
         ("llama3_8b", {"deadline": "60 W"}, "deadline_s"),
+        ("llama3_8b", {"facility_power_w": "lots"}, "such as '1 MW'"),
+        ("llama3_8b", {"deadline": "2027-06-01"}, "2027-06-01 is a date; give a duration"),
+        ("llama3_8b", {"deadline": date(2027, 6, 1)}, "2027-06-01 is a date; give a duration"),
         ("llama3_8b", {"budget": -1.0}, "budget_usd"),
         ("llama3_8b", {"counts": []}, "counts"),
         ("llama3_8b", {"counts": [1.5]}, "whole"),
@@ -165,7 +179,12 @@ def test_an_invalid_argument_is_named(model: object, wrong: dict[str, object], m
 
 @pytest.mark.parametrize(
     ("limit", "likely"),
-    [({"deadline": 60}, "'60 d'"), ({"power": "20"}, "'20 MW'"), ({"deadline": 5_184_000.0}, "'60 d'")],
+    [
+        ({"deadline": 60}, "'60 d'"),
+        ({"power": "20"}, "'20 MW'"),
+        ({"deadline": 5_184_000.0}, "'60 d'"),
+        ({"power": "20,000,000"}, "'20 MW'"),
+    ],
 )
 def test_a_limit_without_a_unit_is_refused_with_the_likely_text(limit: dict[str, object], likely: str) -> None:
     with pytest.raises(ScenarioError, match=likely):

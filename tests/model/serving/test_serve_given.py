@@ -24,6 +24,16 @@ def test_a_result_is_no_input(name: str) -> None:
         fk.serve("llama3_8b", "h200_sxm", **LOAD, **{name: 1.0})
 
 
+def test_a_chip_of_the_model_is_that_of_the_plan() -> None:
+    run = {**fk.architecture("llama3_8b"), "accelerator": "b200"}
+    assert fk.serve(run, **LOAD).best["accelerator"] == "b200"
+    assert fk.serve(run, "H100", **LOAD).best["accelerator"] == "h100_sxm"
+
+
+def test_any_concurrency_may_be_given() -> None:
+    assert set(fk.serve("llama3_8b", **LOAD, concurrent_requests=100).candidates["concurrent_requests"]) == {100.0}
+
+
 @pytest.mark.parametrize(("name", "value"), [("tpot", 25), ("ttft", 500), ("tpot", "25")])
 def test_milliseconds_without_a_unit_are_refused(name: str, value: float | str) -> None:
     with pytest.raises(fk.FactorykitError, match=f"give '{value} ms' or '{value} s'"):
@@ -110,7 +120,8 @@ def test_a_fleet_below_one_replica_is_refused() -> None:
     [
         ({**LOAD, "ttft": 0}, "ttft must be above 0 s, got 0"),
         ({**LOAD, "tpot": "0 ms"}, "tpot must be above 0 s, got 0 ms"),
-        ({**LOAD, "chips": []}, "chips must name at least one chip"),
+        ({**LOAD, "chips": []}, "chips are empty; give at least one"),
+        ({**LOAD, "tensor_parallel": 3}, "no layout has tensor_parallel = 3, prefill_separate = 0: a"),
         ({**LOAD, "pipeline_parallel": 1.5}, "pipeline_parallel = 1.5 must be whole and at most 8"),
         ({**LOAD, "pipeline_parallel": 9}, "pipeline_parallel = 9 must be whole and at most 8"),
         ({"users": 0}, r"serving_users = 0.0 is outside \(0, inf\); Users must be above 0"),
