@@ -20,7 +20,7 @@ from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import accelerator_in, identify, known_key
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
-from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.providers.accelerators import CEILING_8BIT, cell, chips
 from factorykit.model.performance.run_architectures import completed_shape, quantities
 from factorykit.model.performance.run_cells import SEQUENCE_K, read_row
 from factorykit.model.performance.source_terms import number as number_of
@@ -160,9 +160,13 @@ def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
     peak, link = float(specification["peak_16bit_flop_per_s"]), specification.get("scale_up_bytes_per_s")
     eight, four = (specification.get(f"peak_{name}_flop_per_s") for name in ("fp8", "fp4"))
     peaks = {"fp8": float(eight or peak), "int8": float(eight or peak), "fp4": float(four or peak)}
+    key, precision = specification["accelerator"], {"fp8": "fp8", "int8": "fp8", "fp4": "nvfp4"}.get(width, "bf16")
+    ceilings = (cell("gemm_ceiling").values.get(f"{key} {name}") for name in (precision, "bf16"))
+    stated = (specification.get(name) for name in ("prefill_flop_share", "gemm_ceiling"))
     return {
         "peak_flop_per_s": peaks.get(width, peak),
         "peak_16bit_flop_per_s": peak,
+        "prefill_flop_share": float(next(filter(None, (*stated, *ceilings, CEILING_8BIT)))),
         "served_bytes_per_parameter": WEIGHT_BYTES[width],
         "kv_bytes_per_element": 1.0 if width == "fp8" or (width == "fp4" and four) else 2.0,
         "accelerator_memory_bytes": float(specification["accelerator_memory_bytes"]),
