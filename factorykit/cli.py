@@ -312,9 +312,9 @@ def _write(rows: pl.DataFrame | list[dict[str, float]], path: Path) -> None:
 
 def _sweep(options: argparse.Namespace) -> pl.DataFrame | None:
     """Evaluate every combination of given values."""
-    grid = dict(map(_axis, options.grid))
-    if options.out is None and (rows := math.prod(map(len, grid.values()))) > MAX_PRINTED_ROWS:
+    if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > MAX_PRINTED_ROWS:
         raise ScenarioError(f"the grid has {rows:,} rows, more than {MAX_PRINTED_ROWS:,}; name a file with --out")
+    grid = dict(map(_axis, options.grid))
     if options.out is None:
         return fk.sweep(_scenario(options), grid, options.output, assume=options.assume)
     fk.sweep(_scenario(options), grid, options.output, options.out, options.engine, assume=options.assume)
@@ -336,6 +336,13 @@ def _simulate(options: argparse.Namespace) -> pl.DataFrame:
         if runs[name].null_count() == 0
     ]
     return pl.DataFrame(rows, schema=["quantity", "mean", "p05", "p50", "p95"], orient="row")
+
+
+def _count_of(text: str) -> int:
+    """Return the number of values of an axis without making them; one for an invalid axis."""
+    values = text.partition("=")[2]
+    count = values.rpartition(":")[2] if ":" in values else ""
+    return int(count) if count.isdecimal() and len(count) < 20 else values.count(",") + 1
 
 
 def _axis(text: str) -> tuple[str, list[Any]]:
