@@ -85,7 +85,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         options.inputs = [*options.inputs, *(word for word in passed_on if not word.startswith("-"))]
         passed_on = [word for word in passed_on if word.startswith("-")]
     if passed_on and options.run is not _lab:
-        parser.error(f"unrecognized arguments: {' '.join(passed_on)}")
+        unnamed = [word for word in passed_on if word.partition("=")[0].lstrip("-") in options]
+        remedy = "; give its value without the name" if unnamed else ""
+        parser.error(f"unrecognized arguments: {' '.join(passed_on)}{remedy}")
     options.passed_on = passed_on
     return options
 

@@ -281,6 +281,12 @@ def test_an_argument_that_no_verb_accepts_is_misuse(capsys, arguments):
     assert capsys.readouterr().out == ""
 
 
+def test_an_argument_that_has_no_name_is_said_to_have_none(capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", "llama3_70b", "--load", "10"])
+    assert "--load; give its value without the name" in capsys.readouterr().err
+
+
 def test_an_audit_counts_its_verdicts_and_shows_as_many_rows(capsys):
     asked = ["audit", "--document", "seed_000", "--verdict", "rounding"]
     assert main([*asked, "--json"]) == 0
