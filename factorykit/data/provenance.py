@@ -8,6 +8,7 @@ import polars as pl
 
 from factorykit.core.errors import UnknownName
 from factorykit.core.validation import one_of
+from factorykit.data import identifiers
 from factorykit.data.entities import KINDS
 from factorykit.data.tables import resource_of, table
 
@@ -30,7 +31,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     table_name : str
         A table or view of `tables`.
     key : str, optional
-        An entity of the table, such as a cluster or a preset, or a statement; all of them by default.
+        An entity of the table, such as a cluster or a preset, by its key or a known name, or a statement; all by default.
 
     Returns
     -------
@@ -56,7 +57,8 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     named = [about, *(name for name in own if name == "statement")]
     if key is not None:
         known = pl.concat([rows[name].rename("key") for name in named]).unique(maintain_order=True).to_list()
-        key = one_of(f"{about} in {table_name}", key, known)
+        identified = identifiers.known_key(about, key) if about in identifiers.KINDS and key not in known else None
+        key = one_of(f"{about} in {table_name}", identified or key, known)
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
     optional = [name for name in ("locator", "as_of") if name in fields]

@@ -103,6 +103,7 @@ def test_sources_have_citation_locator_and_licence():
     assert rows.filter(quantity="mfu")["citation"].item().startswith("The Llama 3 Herd of Models")
     assert rows.select("source", "citation", "locator", "licence", "evidence").null_count().sum_horizontal().item() == 0
     assert fk.sources("storage_systems", "all_flash_ceph").height == 1
+    assert fk.sources("accelerators", "H100").equals(fk.sources("accelerators", "h100_sxm"))
     assert fk.sources("sources").height == fk.table("sources").collect().height
 
 
