@@ -31,7 +31,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     table_name : str
         A table or view of `tables`.
     key : str, optional
-        An entity of the table, such as a cluster or a preset, by its key or a known name, or a statement; all by default.
+        An entity of the table, such as a cluster or a preset, by key or known name, or a statement; all by default.
 
     Returns
     -------
