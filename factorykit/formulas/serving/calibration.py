@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXPERT_LOAD = 0.14
-"""Parameters of products of each routed parameter that a token does not use: products of few tokens are slower."""
+"""Parameters that products of few tokens an expert cost in addition, for each routed parameter."""
 ATTENTION_RATE_SHARE = 0.6
 """Share of the 16-bit peak that attention sustains, which engines compute in 16 bits."""
 EXPERT_LAYER_S = 4.3e-5

@@ -187,7 +187,7 @@ def product_parameters(
 ) -> Numeric:
     r"""Active parameters of the products of one token, with those that the products of few tokens an expert cost.
 
-    .. math:: N_p = N_a - N_{emb} + \kappa\, L_e N_{re}
+    .. math:: N_p = N_a - N_{emb} + \lambda_e L_e N_{re}, \qquad \lambda_e = 0.14
 
     Notes
     -----
