@@ -233,7 +233,8 @@ def audit(document: str | None = None, verdict: str | None = None, claim: str | 
 
 def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
     """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
-    key = _key(name, key)
+    kind = next((kind for kind, (of, *_) in KINDS.items() if of == resource_of(name)["name"]), None)
+    key = (kind and known_key(kind, key)) or key
     sources, frame = fk.sources(name, key), fk.table(name)
     if key is not None:
         frame = frame.filter(pl.any_horizontal(pl.col(pl.String) == key))
@@ -341,14 +342,8 @@ def _cited(*rows: tuple[str, Any]) -> list[dict[str, Any]]:
     for table, key in rows:
         columns = ["source", "citation", "url", *(["locator"] if key else []), "licence"]
         with suppress(UnknownName):  # a model from a file has no row
-            frames.append(fk.sources(table, _key(table, key)).select(columns))
+            frames.append(fk.sources(table, key).select(columns))
     return pl.concat(frames, how="diagonal").unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
-
-
-def _key(name: str, key: str | None) -> str | None:
-    """Return the key of a row of a table, found by any of its names."""
-    kind = next((kind for kind, (of, *_) in KINDS.items() if of == resource_of(name)["name"]), None)
-    return (kind and known_key(kind, key)) or key
 
 
 def _step_sources(steps: pl.DataFrame) -> list[dict[str, str]]:

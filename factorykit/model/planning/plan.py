@@ -15,7 +15,15 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from factorykit.core import text_io
-from factorykit.core.errors import MAX_LINE, MissingQuantity, ScenarioError, UnknownName, unknown_name_message, warn
+from factorykit.core.errors import (
+    MAX_LINE,
+    MissingQuantity,
+    ScenarioError,
+    UnknownName,
+    short_repr,
+    unknown_name_message,
+    warn,
+)
 from factorykit.core.validation import as_list, boolean, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
@@ -539,7 +547,7 @@ def read_run(path: str | Path) -> dict[str, Any]:
         raise ScenarioError(f"{path}: {error}") from None
     given = arguments.pop("given", {})
     if not isinstance(given, dict):
-        raise ScenarioError(f"{path}: given = {str(given)[:MAX_LINE]} is no table; write [given] above quantities")
+        raise ScenarioError(f"{path}: given = {short_repr(given)} is no table; write [given] above quantities")
     if twice := sorted(arguments.keys() & given.keys()):
         raise ScenarioError(f"{path} gives {twice[0]} twice, above [given] and under it; remove one")
     arguments |= given
